@@ -1,0 +1,158 @@
+"""``campaigns/*.yaml``: their rules, and the campaigns they become."""
+
+from __future__ import annotations
+
+import typing as t
+
+from htrflow_campaigns import limits, names, parts, schemas, structure, urls
+from htrflow_campaigns.model import Campaign, Converter, Volume
+from htrflow_campaigns.problems import Position, Problem, Words
+from htrflow_campaigns.rules import campaign as rules
+from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
+
+
+class Context(t.NamedTuple):
+    """What a campaign may refer to. ``converter`` is None when it is broken: then nothing is held against it."""
+
+    converter: Converter | None
+    pipelines: t.Collection[str]
+
+
+def check_name(path: str, name: str) -> list[Problem]:
+    """What is wrong with a campaign's name."""
+    if not names.is_dns_label(name):
+        return [rules.NAME.at(Position(path), name=name)]
+    return [
+        rules.NAME_RESERVED.at(Position(path), name=name, taken=Words(reserved.taken), owner=Words(reserved.owner))
+        for reserved in names.RESERVED_CAMPAIGN_NAMES
+        if reserved.pattern.fullmatch(name)
+    ]
+
+
+def check(document: Document, name: str, context: Context) -> tuple[Campaign | None, list[Problem]]:
+    """The campaign, or None when something is wrong with it, and its problems and warnings."""
+    problems = check_name(document.path, name) + structure.check(document, "campaign")
+    root = document.root
+    if not isinstance(root, Mapping):
+        return None, problems
+    volumes, found = _volumes(document, root.get("volumes"), context.converter)
+    problems += found
+    problems += _references(document, root, context)
+    if not problems:
+        problems += _pod_names(document, name, volumes)
+    if any(problem.rule.level == "problem" for problem in problems):
+        return None, problems
+    campaign = Campaign(
+        name=name,
+        path=document.path,
+        pipeline=root["pipeline"],
+        volumes=tuple(volumes),
+        window=root.get("window"),
+        priority=root.get("priority") or None,
+        suspend=root.get("suspend", False),
+        finished=root.get("finished", False),
+    )
+    return campaign, problems
+
+
+def _volumes(document: Document, items: t.Any, converter: Converter | None) -> tuple[list[Volume], list[Problem]]:
+    volumes: list[Volume] = []
+    problems: list[Problem] = []
+    if not isinstance(items, Sequence):
+        return volumes, problems
+    template = converter.source_template if converter else None
+    is_id = schemas.pattern("campaign", "properties", "volumes", "items", "else").fullmatch
+    first: dict[str, int] = {}
+    bare: int | None = None
+    id_path: Path
+    for index, item in enumerate(items):
+        if type(item) is str:
+            id_, id_path = item, ("volumes", index)
+            volume = Volume(id_, template.replace("{ref}", id_) if template else "")
+            bare = index if bare is None and is_id(id_) else bare
+        elif isinstance(item, Mapping) and isinstance(item.get("id"), str):
+            id_, id_path = item["id"], ("volumes", index, "id")
+            volume, found = _named_volume(document, index, item)
+            problems += found
+        else:
+            continue
+        if id_ in first:
+            line = document.at(("volumes", first[id_])).line
+            problems.append(rules.VOLUME_TWICE.at(document.at(id_path), id=id_, first=line))
+        elif not is_id(id_):
+            problems.append(_id_problem(document, id_path, id_))
+        first.setdefault(id_, index)
+        # Only a line that could be too long in UTF-8 is worth encoding.
+        if len(volume.line) * 4 > limits.VOLUME_LINE_BYTES:
+            size = len(volume.line.encode())
+            if size > limits.VOLUME_LINE_BYTES:
+                limit, position = limits.VOLUME_LINE_BYTES, document.at(("volumes", index))
+                problems.append(rules.LINE_TOO_LONG.at(position, id=id_, size=size, limit=limit))
+        volumes.append(volume)
+    if bare is not None and converter and not template:
+        position = document.at(("volumes", bare))
+        problems.append(rules.SOURCE_TEMPLATE_MISSING.at(position, id=items[bare]))
+    return volumes, problems
+
+
+def _named_volume(document: Document, index: int, item: Mapping) -> tuple[Volume, list[Problem]]:
+    problems: list[Problem] = []
+    manifest, images = item.get("manifest"), item.get("images")
+    if type(manifest) is str:
+        if fault := urls.fault(manifest):
+            problems.append(
+                rules.URL.at(document.at(("volumes", index, "manifest")), key=Words("manifest"), **fault._asdict())
+            )
+    else:
+        manifest = None
+    images = images if isinstance(images, Sequence) else []
+    addresses = [url for url in images if isinstance(url, str)]
+    for number, url in enumerate(images):
+        if isinstance(url, str) and (fault := urls.fault(url)):
+            key, position = Words(f"image {number + 1}"), document.at(("volumes", index, "images", number))
+            problems.append(rules.URL.at(position, key=key, **fault._asdict()))
+    return Volume(item["id"], manifest, tuple(addresses)), problems
+
+
+def _id_problem(document: Document, path: Path, id_: str) -> Problem:
+    position = document.at(path)
+    if "/" in id_ and not id_.lower().startswith(("http:", "https:")):
+        return rules.REFERENCE_CODE.at(position, id=id_)
+    if id_.lower().startswith(("http:", "https:")):
+        reason = "it is an address, and an address goes with a name of yours as id: and manifest:"
+    elif len(id_) > limits.NAME_CHARACTERS:
+        reason = f"it has {len(id_)} characters"
+    elif id_ != id_.strip() or not id_:
+        reason = "it is empty or starts or ends with a space"
+    else:
+        reason = "it names the folder of the results"
+    return rules.VOLUME_ID.at(position, id=id_, reason=Words(reason))
+
+
+def _references(document: Document, root: Mapping, context: Context) -> t.Iterator[Problem]:
+    pipeline, priority, window = root.get("pipeline"), root.get("priority"), root.get("window")
+    if isinstance(pipeline, str) and pipeline and pipeline not in context.pipelines:
+        otherwise = f"add pipelines/{pipeline}.yaml" if names.is_pipeline_id(pipeline) else "name a file in pipelines/"
+        instead = structure.suggest(pipeline, context.pipelines, otherwise)
+        yield rules.PIPELINE_UNKNOWN.at(document.at(("pipeline",)), pipeline=pipeline, instead=instead)
+    if context.converter is None:
+        return
+    classes = context.converter.priority_classes
+    if isinstance(priority, str) and priority and priority not in classes:
+        position = document.at(("priority",))
+        yield rules.PRIORITY_UNKNOWN.at(position, priority=priority, classes=Words(" or ".join(classes) or "nothing"))
+    limit = context.converter.window
+    if type(window) is int and window > limit:
+        yield rules.WINDOW_CLAMPED.at(document.at(("window",)), window=window, limit=limit)
+
+
+def _pod_names(document: Document, name: str, volumes: list[Volume]) -> t.Iterator[Problem]:
+    pieces = parts.split([volume.line for volume in volumes])
+    for number, piece in enumerate(pieces, 1):
+        job = names.job(name, number if len(pieces) > 1 else None)
+        pod = names.last_pod(job, len(piece))
+        if (excess := len(pod) - limits.NAME_CHARACTERS) > 0:
+            characters = Words(f"{excess} character{'s' if excess > 1 else ''}")
+            position = Position(document.path)
+            yield rules.NAME_TOO_LONG.at(position, volumes=len(volumes), pod=pod, length=len(pod), excess=characters)
+            return

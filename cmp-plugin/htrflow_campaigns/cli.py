@@ -1,0 +1,190 @@
+"""The command ``htrflow-campaigns``: arguments in, exit codes out.
+
+What a sub-command needs is imported when it runs: Argo CD starts ``generate`` anew for every application and commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import pathlib
+import sys
+import typing as t
+
+from htrflow_campaigns import __version__
+
+if t.TYPE_CHECKING:
+    from htrflow_campaigns.tree import Tree
+
+EXIT_FINE, EXIT_PROBLEMS, EXIT_USAGE = 0, 1, 2
+
+
+class _UsageError(Exception):
+    """A command cannot do what it was called for. The message is one sentence."""
+
+
+def main(arguments: t.Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code: 0 fine, 1 problems found or nothing done, 2 wrong usage."""
+    # Short-lived, and without reference cycles worth collecting; with a million small values the collector takes longer
+    # than the work.
+    gc.disable()
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return t.cast(int, options.run(options))
+    except _UsageError as error:
+        print(f"htrflow-campaigns {options.command}: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough; without this, Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PROBLEMS
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="htrflow-campaigns",
+        description="Checks a campaigns repo and turns it into Kubernetes objects.",
+        epilog="Exit codes: 0 fine, 1 problems found or nothing done, 2 wrong usage.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    init = commands.add_parser("init", help="write a new campaigns repo")
+    init.add_argument("folder", metavar="DIR", type=pathlib.Path, help="the folder to write it into")
+    init.add_argument("--ci", choices=("github", "none"), default="github", help="which CI to set up (github)")
+    init.add_argument("--force", action="store_true", help="write over files that are there")
+    init.set_defaults(run=_init)
+
+    validate = commands.add_parser("validate", help="say everything that is wrong with a campaigns repo")
+    validate.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
+    validate.add_argument("--base", metavar="REV", help="also check the change since this git revision")
+    validate.add_argument(
+        "--format", choices=("text", "github", "json", "sarif"), default="text", help="how to say it (text)"
+    )
+    validate.add_argument("--strict", action="store_true", help="fail on warnings too")
+    validate.add_argument("--fix", action="store_true", help="first repair what has exactly one repair")
+    validate.set_defaults(run=_validate)
+
+    render = commands.add_parser("render", help="write the Kubernetes objects into a folder")
+    render.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
+    render.add_argument("--out", metavar="DIR", type=pathlib.Path, required=True, help="the folder to write into")
+    render.set_defaults(run=_render)
+
+    generate = commands.add_parser("generate", help="print the Kubernetes objects for Argo CD")
+    generate.add_argument(
+        "repo", metavar="REPO", type=pathlib.Path, nargs="?", default=pathlib.Path(), help="the campaigns repo (.)"
+    )
+    generate.set_defaults(run=_generate)
+
+    probe = commands.add_parser("probe", help="ask whether the plugin server answers")
+    probe.add_argument("--sockets", metavar="DIR", type=pathlib.Path, help="where the plugin servers' sockets lie")
+    probe.add_argument("--name", metavar="NAME", help="the plugin's name")
+    probe.set_defaults(run=_probe)
+    return parser
+
+
+def _tree(folder: pathlib.Path) -> Tree:
+    from htrflow_campaigns import tree
+
+    try:
+        return tree.from_folder(folder)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise _UsageError(f"{folder} cannot be read ({reason}) — name the folder of a campaigns repo") from None
+
+
+def _init(options: argparse.Namespace) -> int:
+    from htrflow_campaigns import init
+
+    try:
+        written = init.write(options.folder, ci=options.ci, force=options.force)
+    except (init.InitError, OSError) as error:
+        raise _UsageError(str(error)) from None
+    print(init.describe(options.folder, written), end="")
+    return EXIT_FINE
+
+
+def _validate(options: argparse.Namespace) -> int:
+    from htrflow_campaigns import fix, git, progress, validate
+    from htrflow_campaigns.reports.formats import FORMATS
+
+    tree = _tree(options.repo)
+    if options.fix:
+        for path, repairs in fix.fix(options.repo, tree).items():
+            print(f"{path}: {'; '.join(repairs)}", file=sys.stderr)
+        tree = _tree(options.repo)
+    base = None
+    if options.base is not None:
+        try:
+            base = git.from_revision(options.repo, options.base)
+        except git.GitError as error:
+            raise _UsageError(str(error)) from None
+    with progress.bar("validating", "campaigns") as advance:
+        outcome = validate.validate(tree, base, advance)
+    sys.stdout.write(FORMATS[options.format](outcome))
+    sys.stdout.flush()
+    failed = outcome.count("problem") or (options.strict and outcome.count("warning"))
+    return EXIT_PROBLEMS if failed else EXIT_FINE
+
+
+def _render(options: argparse.Namespace) -> int:
+    from htrflow_campaigns import delivery, load, render
+    from htrflow_campaigns.problems import ordered
+    from htrflow_campaigns.reports import Outcome, text
+
+    loaded = load.load(_tree(options.repo))
+    if _lies_within(options.out, options.repo):
+        raise _UsageError(f"{options.out} is where campaigns and pipelines are read from — write into another folder")
+    try:
+        written = render.render(loaded, delivery.Apply(), options.out)
+    except OSError as error:
+        raise _UsageError(f"{error.filename or options.out} cannot be written ({error.strerror})") from None
+    if written is None:
+        for _ in loaded.campaigns():
+            pass
+        sys.stderr.write(text.report(Outcome(ordered(loaded.problems), loaded.files)))
+        return EXIT_PROBLEMS
+    for path in written.removed:
+        print(f"removed {path}")
+    for path in written.written:
+        print(f"wrote {path}")
+    print(f"{len(written.written) + len(written.unchanged)} files in {options.out}, {len(written.unchanged)} unchanged")
+    return EXIT_FINE
+
+
+def _lies_within(out: pathlib.Path, repo: pathlib.Path) -> bool:
+    sources = [(repo / name).resolve() for name in ("campaigns", "pipelines")]
+    return out.resolve() == repo.resolve() or any(out.resolve().is_relative_to(source) for source in sources)
+
+
+def _generate(options: argparse.Namespace) -> int:
+    from htrflow_campaigns import delivery, generate, load, settings
+    from htrflow_campaigns.problems import ordered
+
+    try:
+        plugin = settings.from_environment(os.environ)
+    except settings.SettingError as error:
+        raise _UsageError(str(error)) from None
+    loaded = load.load(_tree(options.repo))
+    lines = generate.generate(loaded, delivery.ArgoCD(), plugin)
+    if not loaded.is_good():
+        problems = [problem for problem in ordered(loaded.problems) if problem.rule.level == "problem"]
+        print(generate.paragraph(problems), file=sys.stderr)
+        return EXIT_PROBLEMS
+    sys.stdout.buffer.writelines(lines)
+    sys.stdout.buffer.flush()
+    return EXIT_FINE
+
+
+def _probe(options: argparse.Namespace) -> int:
+    from htrflow_campaigns import probe
+
+    fault = probe.probe(options.sockets or probe.SOCKETS, options.name or probe.PLUGIN)
+    if fault:
+        print(f"htrflow-campaigns probe: {fault}", file=sys.stderr)
+        return EXIT_PROBLEMS
+    return EXIT_FINE
