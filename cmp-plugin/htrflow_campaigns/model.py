@@ -76,12 +76,13 @@ class Pipeline:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Campaign:
-    """``campaigns/<name>.yaml``."""
+    """``campaigns/<name>.yaml``. ``lines`` are those of ``volumes.txt``, one a volume."""
 
     name: str
     path: str
     pipeline: str
     volumes: tuple[Volume, ...]
+    lines: tuple[str, ...]
     window: int | None = None
     priority: str | None = None
     suspend: bool = False
