@@ -75,7 +75,8 @@ def started(kind: str) -> t.Iterator[Running]:
             time.sleep(0.05)
         yield running
     finally:
-        process.terminate()
+        # Argo CD's server waits for its clients before it ends.
+        process.kill()
         process.wait(SECONDS)
         shutil.rmtree(folder)
 
