@@ -28,7 +28,7 @@ OTHER_STEPS = {
 REFUSED_STEPS: dict[str, tuple[str, str, str]] = {
     "export": (
         "Export",
-        "writes files into the pod, where nobody sees them; the platform writes ALTO and PAGE XML into the bucket itself",
+        "writes files into the pod, where nobody sees them; the platform writes ALTO and PAGE XML itself",
         "delete the step",
     ),
     "exportimages": ("ExportImages", "writes images into the pod, where nobody sees them", "delete the step"),

@@ -59,12 +59,16 @@ class Volume(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pipeline:
-    """``pipelines/<id>.yaml``. ``steps`` is htrflow's own structure, as written."""
+    """``pipelines/<id>.yaml``.
+
+    ``steps`` is htrflow's own structure, as written; ``yaml`` is the file that htrflow reads in the pod.
+    """
 
     id: str
     path: str
     image: str
     steps: list[t.Any]
+    yaml: str
     size: str | None = None
     max_seconds: int | None = None
     ttl_seconds_after_finished: int | None = None
@@ -72,12 +76,13 @@ class Pipeline:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Campaign:
-    """``campaigns/<name>.yaml``."""
+    """``campaigns/<name>.yaml``. ``lines`` are those of ``volumes.txt``, one a volume."""
 
     name: str
     path: str
     pipeline: str
     volumes: tuple[Volume, ...]
+    lines: tuple[str, ...]
     window: int | None = None
     priority: str | None = None
     suspend: bool = False

@@ -12,6 +12,9 @@ def split(lines: t.Sequence[str]) -> list[t.Sequence[str]]:
 
     A part is filled before the next one starts, so that lines added at the end would leave earlier parts as they are.
     """
+    # No character takes more than four bytes, so most campaigns need no closer look.
+    if len(lines) <= limits.PART_VOLUMES and 4 * sum(map(len, lines)) + len(lines) <= limits.PART_BYTES:
+        return [lines]
     parts: list[t.Sequence[str]] = []
     start, size = 0, 0
     for index, line in enumerate(lines):

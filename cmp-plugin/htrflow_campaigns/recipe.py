@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import typing as t
 
 from htrflow_campaigns import yaml_writer
 from htrflow_campaigns.model import Pipeline
 
 
-def pipeline_yaml(pipeline: Pipeline) -> str:
+def pipeline_yaml(steps: list[t.Any]) -> str:
     """The ``pipeline.yaml`` that htrflow reads in the pod: the steps as they were written, without the image."""
-    return yaml_writer.dump({"steps": pipeline.steps})
+    return yaml_writer.dump({"steps": steps})
 
 
 def pipeline_sha256(pipeline: Pipeline) -> str:
-    """The digest of :func:`pipeline_yaml`, in hexadecimal."""
-    return hashlib.sha256(pipeline_yaml(pipeline).encode()).hexdigest()
+    """The digest of ``pipeline.yaml``, in hexadecimal."""
+    return hashlib.sha256(pipeline.yaml.encode()).hexdigest()
 
 
 def recipe_sha256(pipeline: Pipeline) -> str:
@@ -23,4 +24,4 @@ def recipe_sha256(pipeline: Pipeline) -> str:
 
     The size is not in it: another size runs the same models, and must find them.
     """
-    return hashlib.sha256(f"{pipeline.image}\n{pipeline_yaml(pipeline)}".encode()).hexdigest()
+    return hashlib.sha256(f"{pipeline.image}\n{pipeline.yaml}".encode()).hexdigest()

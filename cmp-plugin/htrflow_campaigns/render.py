@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import tempfile
 import typing as t
@@ -63,7 +62,7 @@ def render(loaded: Loaded, delivery: Delivery, out: pathlib.Path) -> Written | N
         removed = sorted({*_ours(out)} - {*rendered})
         for path in written:
             (out / path).parent.mkdir(exist_ok=True)
-            os.replace(staging / path, out / path)
+            (staging / path).replace(out / path)
         for path in removed:
             (out / path).unlink()
     return Written(written, sorted(unchanged), removed)

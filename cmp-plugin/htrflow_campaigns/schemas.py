@@ -13,7 +13,7 @@ Kind = t.Literal["converter", "campaign", "pipeline"]
 
 #: Installed beside this module; in a checkout at the top.
 FOLDERS = (
-    pathlib.Path(__file__).parent / "schemas",
+    pathlib.Path(__file__).parent / "schema_files",
     pathlib.Path(__file__).parent.parent.parent / "schemas",
 )
 

@@ -20,7 +20,10 @@ class SettingError(Exception):
 
 
 class Settings(t.NamedTuple):
-    """The limits of a plugin. ``namespaces`` is None when every namespace is allowed; ``max_bytes`` is of the output."""
+    """The limits of a plugin.
+
+    ``namespaces`` is None when every namespace is allowed; ``max_bytes`` is of the whole output.
+    """
 
     namespaces: frozenset[str] | None = None
     allow_empty: bool = False

@@ -115,9 +115,12 @@ def _outline(root: t.Any) -> t.Any:
 
 def _shape(value: t.Any) -> t.Any:
     if isinstance(value, dict):
-        return tuple((key, _shape(item)) for key, item in value.items())
+        types = tuple(map(type, value.values()))
+        if Sequence in types or Mapping in types:
+            return tuple(value), tuple(map(_shape, value.values()))
+        return tuple(value), types
     if isinstance(value, list):
-        return (len(value) > 0, frozenset(map(type, value)))
+        return len(value) > 0, frozenset(map(type, value))
     return type(value)
 
 

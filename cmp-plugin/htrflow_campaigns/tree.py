@@ -43,7 +43,7 @@ def arrange(paths: t.Iterable[str], read: t.Callable[[str], bytes | Problem]) ->
     found: dict[str, dict[str, Entry]] = {"": {}, **{folder: {} for folder in FOLDERS}}
     for path in sorted(paths):
         folder, _, file = path.rpartition("/")
-        stem, ending = os.path.splitext(file)
+        stem, ending = pathlib.PurePath(file).stem, pathlib.PurePath(file).suffix
         if not path.isprintable():
             problems.append(rules.FILE_NAME.at(Position(show_path(path))))
         elif reason := _not_read(folder, ending):
@@ -86,7 +86,8 @@ def from_folder(top: pathlib.Path) -> Tree:
     Raises :class:`OSError` when ``top`` itself cannot be listed.
     """
     root = top.resolve()
-    return arrange(_walk(root), lambda path: _read(root, path))
+    found = arrange(_walk(root), lambda path: _read(root, path))
+    return dataclasses.replace(found, problems=[*found.problems, *_check_folders(root)])
 
 
 def _walk(root: pathlib.Path) -> t.Iterator[str]:
@@ -99,7 +100,18 @@ def _walk(root: pathlib.Path) -> t.Iterator[str]:
                 # A folder or link that is called like a YAML file is listed too, so that something is said about it.
                 yield from (f"{here}/{file}" for file in [*files, *folders] if not file.startswith("."))
         else:
-            yield name + "/.yaml" if entry.is_symlink() and name in FOLDERS else name
+            yield name
+
+
+def _check_folders(root: pathlib.Path) -> t.Iterator[Problem]:
+    """A folder that is something else would leave out everything in it without a word."""
+    for name in FOLDERS:
+        folder, position = root / name, Position(name)
+        if folder.is_symlink():
+            yield rules.LINK.at(position, reason=Words("stands where a folder belongs"))
+        elif folder.exists() and not folder.is_dir():
+            instead = Words(f"make it a folder with the .yaml files of the {name}")
+            yield rules.NOT_A_FOLDER.at(position, instead=instead)
 
 
 def _read(root: pathlib.Path, path: str) -> bytes | Problem:
@@ -123,7 +135,7 @@ def _read(root: pathlib.Path, path: str) -> bytes | Problem:
 
 
 def _check_link(root: pathlib.Path, file: pathlib.Path, position: Position) -> Problem | None:
-    if os.path.isabs(os.readlink(file)):
+    if file.readlink().is_absolute():
         return rules.LINK.at(position, reason=Words("names an absolute path, which is another file on every machine"))
     try:
         inside = file.resolve(strict=True).is_relative_to(root)

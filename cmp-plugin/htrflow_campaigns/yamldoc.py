@@ -147,7 +147,7 @@ def parse(path: str, content: bytes) -> tuple[Document | None, list[Problem]]:
     except MarkedYAMLError as error:
         problems.append(yaml_errors.explain(document, error))
         return None, problems
-    except _StopReading:
+    except _StopReadingError:
         return None, problems
     return document, problems
 
@@ -156,7 +156,7 @@ def parse(path: str, content: bytes) -> tuple[Document | None, list[Problem]]:
 _NO_KEY = object()
 
 
-class _StopReading(Exception):
+class _StopReadingError(Exception):
     """The rest of a file is not worth reading; the reason is among the problems."""
 
 
@@ -245,7 +245,7 @@ class _Builder:
 
     def refuse(self, problem: Problem) -> t.NoReturn:
         self.problems.append(problem)
-        raise _StopReading
+        raise _StopReadingError
 
     def refuse_size(self) -> t.NoReturn:
         found, limit = Words(f"more than {limits.FILE_VALUES} values"), Words(f"{limits.FILE_VALUES} values")

@@ -35,11 +35,11 @@ def check(document: Document, name: str, context: Context) -> tuple[Campaign | N
     root = document.root
     if not isinstance(root, Mapping):
         return None, problems
-    volumes, found = _volumes(document, root.get("volumes"), context.converter)
+    volumes, lines, found = _volumes(document, root.get("volumes"), context.converter)
     problems += found
     problems += _references(document, root, context)
     if not problems:
-        problems += _pod_names(document, name, volumes)
+        problems += _pod_names(document, name, lines)
     if any(problem.rule.level == "problem" for problem in problems):
         return None, problems
     campaign = Campaign(
@@ -47,6 +47,7 @@ def check(document: Document, name: str, context: Context) -> tuple[Campaign | N
         path=document.path,
         pipeline=root["pipeline"],
         volumes=tuple(volumes),
+        lines=tuple(lines),
         window=root.get("window"),
         priority=root.get("priority") or None,
         suspend=root.get("suspend", False),
@@ -55,11 +56,14 @@ def check(document: Document, name: str, context: Context) -> tuple[Campaign | N
     return campaign, problems
 
 
-def _volumes(document: Document, items: t.Any, converter: Converter | None) -> tuple[list[Volume], list[Problem]]:
+def _volumes(
+    document: Document, items: t.Any, converter: Converter | None
+) -> tuple[list[Volume], list[str], list[Problem]]:
     volumes: list[Volume] = []
+    lines: list[str] = []
     problems: list[Problem] = []
     if not isinstance(items, Sequence):
-        return volumes, problems
+        return volumes, lines, problems
     template = converter.source_template if converter else None
     is_id = schemas.pattern("campaign", "properties", "volumes", "items", "else").fullmatch
     first: dict[str, int] = {}
@@ -77,22 +81,24 @@ def _volumes(document: Document, items: t.Any, converter: Converter | None) -> t
         else:
             continue
         if id_ in first:
-            line = document.at(("volumes", first[id_])).line
-            problems.append(rules.VOLUME_TWICE.at(document.at(id_path), id=id_, first=line))
+            earlier = document.at(("volumes", first[id_])).line
+            problems.append(rules.VOLUME_TWICE.at(document.at(id_path), id=id_, first=earlier))
         elif not is_id(id_):
             problems.append(_id_problem(document, id_path, id_))
         first.setdefault(id_, index)
         # Only a line that could be too long in UTF-8 is worth encoding.
-        if len(volume.line) * 4 > limits.VOLUME_LINE_BYTES:
-            size = len(volume.line.encode())
+        line = volume.line
+        if len(line) * 4 > limits.VOLUME_LINE_BYTES:
+            size = len(line.encode())
             if size > limits.VOLUME_LINE_BYTES:
                 limit, position = limits.VOLUME_LINE_BYTES, document.at(("volumes", index))
                 problems.append(rules.LINE_TOO_LONG.at(position, id=id_, size=size, limit=limit))
         volumes.append(volume)
+        lines.append(line)
     if bare is not None and converter and not template:
         position = document.at(("volumes", bare))
         problems.append(rules.SOURCE_TEMPLATE_MISSING.at(position, id=items[bare]))
-    return volumes, problems
+    return volumes, lines, problems
 
 
 def _named_volume(document: Document, index: int, item: Mapping) -> tuple[Volume, list[Problem]]:
@@ -146,13 +152,13 @@ def _references(document: Document, root: Mapping, context: Context) -> t.Iterat
         yield rules.WINDOW_CLAMPED.at(document.at(("window",)), window=window, limit=limit)
 
 
-def _pod_names(document: Document, name: str, volumes: list[Volume]) -> t.Iterator[Problem]:
-    pieces = parts.split([volume.line for volume in volumes])
+def _pod_names(document: Document, name: str, lines: list[str]) -> t.Iterator[Problem]:
+    pieces = parts.split(lines)
     for number, piece in enumerate(pieces, 1):
         job = names.job(name, number if len(pieces) > 1 else None)
         pod = names.last_pod(job, len(piece))
         if (excess := len(pod) - limits.NAME_CHARACTERS) > 0:
             characters = Words(f"{excess} character{'s' if excess > 1 else ''}")
             position = Position(document.path)
-            yield rules.NAME_TOO_LONG.at(position, volumes=len(volumes), pod=pod, length=len(pod), excess=characters)
+            yield rules.NAME_TOO_LONG.at(position, volumes=len(lines), pod=pod, length=len(pod), excess=characters)
             return

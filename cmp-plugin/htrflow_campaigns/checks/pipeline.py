@@ -41,11 +41,12 @@ def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pi
         path=document.path,
         image=root["image"],
         steps=root["steps"],
+        yaml=pipeline_yaml(root["steps"]),
         size=root.get("size"),
         max_seconds=root.get("max_seconds"),
         ttl_seconds_after_finished=root.get("ttl_seconds_after_finished"),
     )
-    size = len(pipeline_yaml(pipeline).encode())
+    size = len(pipeline.yaml.encode())
     if size > limits.PART_BYTES:
         position = document.at(("steps",), key=True)
         return None, [*problems, rules.PIPELINE_TOO_LARGE.at(position, size=size, limit=limits.PART_BYTES)]
@@ -132,7 +133,7 @@ def _model_step(document: Document, path: Path, step: Mapping) -> tuple[htrflow_
         position = document.at((*path, "settings", "model"))
         problems.append(rules.MODEL_UNKNOWN.at(position, model=name, instead=_closest(name, classes)))
         return None, problems
-    return model, problems + [*_model_settings(document, path, step["step"], model, settings)]
+    return model, [*problems, *_model_settings(document, path, step["step"], model, settings)]
 
 
 def _model_settings(

@@ -38,7 +38,7 @@ class Part(t.NamedTuple):
 
 def cut(campaign: Campaign) -> list[Part]:
     """The parts of a campaign: one, unless it is larger than one Job or ConfigMap can be."""
-    pieces = parts.split([volume.line for volume in campaign.volumes])
+    pieces = parts.split(campaign.lines)
     numbers = range(1, len(pieces) + 1) if len(pieces) > 1 else [None]
     return [
         Part(names.job(campaign.name, number), number, lines) for number, lines in zip(numbers, pieces, strict=True)

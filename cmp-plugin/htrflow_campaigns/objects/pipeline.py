@@ -28,7 +28,7 @@ def config_map(pipeline: Pipeline, converter: Converter) -> Object:
                 **({names.SIZE_ANNOTATION: size.name} if size else {}),
             },
         },
-        "data": {"pipeline.yaml": recipe.pipeline_yaml(pipeline)},
+        "data": {"pipeline.yaml": pipeline.yaml},
     }
 
 

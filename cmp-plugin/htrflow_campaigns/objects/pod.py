@@ -26,7 +26,7 @@ def size_of(pipeline: Pipeline, converter: Converter) -> Size | None:
 
 
 def variable(name: str, value: str) -> Object:
-    """An environment variable. Kubernetes replaces ``$(NAME)`` in values, and what a user wrote must arrive as it is."""
+    """An environment variable whose value arrives as it is, although Kubernetes replaces ``$(NAME)`` in values."""
     return {"name": name, "value": value.replace("$(", "$$(")}
 
 

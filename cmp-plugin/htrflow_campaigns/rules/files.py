@@ -72,7 +72,7 @@ LINK = Rule(
     "symbolic-link",
     "Links stay inside the repo",
     "this is a symbolic link that {reason}",
-    "commit the file itself in its place",
+    "commit what it leads to in its place",
 )
 NOT_A_FILE = Rule("HTR014", "not-a-file", "A YAML name is a file", "this is {kind}, not a file", "{instead}")
 SAME_STEM = Rule(
@@ -98,6 +98,13 @@ CONVERTER_MISSING = Rule(
     "A repo has a converter.yaml",
     "there is no converter.yaml in this folder",
     "name the folder of a campaigns repo, or write a new one with: htrflow-campaigns init DIR",
+)
+NOT_A_FOLDER = Rule(
+    "HTR020",
+    "not-a-folder",
+    "campaigns and pipelines are folders",
+    "this is not a folder",
+    "{instead}",
 )
 FILE_NAME = Rule(
     "HTR019",

@@ -1,0 +1,264 @@
+"""Measures the converter beside what a platform team would use for the same objects: Helm and Kustomize.
+
+    python benchmarks/converter.py                    measure, and print the tables
+    python benchmarks/converter.py --write            write them into docs/benchmarks.md too
+
+Every program runs as a process of its own on the same repo, in the same run; what counts are the ratios. Helm reads the
+same campaign files and makes the same number of objects, without checking anything. Kustomize has no templates: it is
+given a base Job and, for each campaign, a ready list of volumes and a patch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+import venv
+
+TOP = pathlib.Path(__file__).parent.parent
+PAGE = TOP / "docs" / "benchmarks.md"
+VOLUMES = 200
+SIZES = (100, 1000, 5000)
+#: A program that takes longer is stopped, and the table says so.
+LIMIT_SECONDS = 180
+_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
+_IMAGE = "registry.example.org/htrflow-batch@sha256:" + "0123456789abcdef" * 4
+
+
+@dataclasses.dataclass
+class Run:
+    """One measured process: seconds on the clock, seconds of CPU, peak resident MB, and what it printed."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+    output: pathlib.Path
+
+
+class Stopped(t.NamedTuple):
+    """A process that did not end well."""
+
+    why: str
+
+
+def measure(command: t.Sequence[str | pathlib.Path], output: pathlib.Path, repeat: int = 1) -> Run | Stopped:
+    """The run with the median time of ``repeat`` runs. Their peak memory is the largest of them."""
+    runs = []
+    for _ in range(repeat):
+        run = _measure_once(command, output)
+        if isinstance(run, Stopped):
+            return run
+        runs.append(run)
+    median = statistics.median_low(run.wall for run in runs)
+    best = next(run for run in runs if run.wall == median)
+    return dataclasses.replace(best, megabytes=max(run.megabytes for run in runs))
+
+
+def _measure_once(command: t.Sequence[str | pathlib.Path], output: pathlib.Path) -> Run | Stopped:
+    with output.open("wb") as stdout, tempfile.TemporaryFile() as stderr:
+        start = time.perf_counter()
+        process = subprocess.Popen([*map(str, command)], stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL)
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            wall = time.perf_counter() - start
+            if pid:
+                break
+            if wall > LIMIT_SECONDS:
+                process.kill()
+                os.wait4(process.pid, 0)
+                process.returncode = -9
+                return Stopped(f"stopped after {LIMIT_SECONDS} s")
+            time.sleep(0.0005)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            stderr.seek(0)
+            return Stopped(stderr.read().decode("utf-8", "replace").strip().splitlines()[-1][:120])
+    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output)
+
+
+def installed_converter(folder: pathlib.Path) -> pathlib.Path:
+    """The command, installed from its lock file as the plugin's image installs it, with compiled byte code."""
+    venv.create(folder, with_pip=True)
+    pip = [str(folder / "bin" / "pip"), "--quiet", "--disable-pip-version-check", "install", "--compile"]
+    subprocess.run([*pip, "--require-hashes", "-r", str(TOP / "requirements" / "converter.lock")], check=True)
+    subprocess.run([*pip, "--no-deps", str(TOP)], check=True)
+    return folder / "bin" / "htrflow-campaigns"
+
+
+def write_repo(folder: pathlib.Path, campaigns: int) -> None:
+    """A repo of ``campaigns`` campaigns with 200 volumes each: half of them bare codes, half with their manifests."""
+    for name in ("campaigns", "pipelines"):
+        (folder / name).mkdir(parents=True)
+    (folder / "converter.yaml").write_text(
+        "results_url: https://htr.example.org/results\nsource_template: https://iiif.example.org/{ref}/manifest\n"
+    )
+    steps = [("Segmentation", "yolo", "regions"), ("Segmentation", "yolo", "lines"), ("TextRecognition", "TrOCR", "text")]
+    (folder / "pipelines" / "demo-v1.yaml").write_text(
+        f"image: {_IMAGE}\nsteps:\n"
+        + "".join(
+            f"  - step: {step}\n    settings:\n      model: {model}\n      model_settings:\n        model: example/{name}\n"
+            for step, model, name in steps
+        )
+    )
+    for number in range(campaigns):
+        refs = [f"R{number * VOLUMES + index:07d}" for index in range(VOLUMES)]
+        if number % 2:
+            rows = "".join(f"  - {ref}\n" for ref in refs)
+        else:
+            rows = "".join(
+                f"  - id: {ref}\n    manifest: https://iiif.example.org/{ref}/manifest\n" for ref in refs
+            )
+        (folder / "campaigns" / f"campaign-{number:05d}.yaml").write_text(f"pipeline: demo-v1\nvolumes:\n{rows}")
+
+
+def write_chart(folder: pathlib.Path, repo: pathlib.Path) -> None:
+    shutil.copytree(TOP / "benchmarks" / "chart", folder)
+    shutil.copytree(repo / "campaigns", folder / "campaigns")
+
+
+def write_kustomization(folder: pathlib.Path, generated: pathlib.Path) -> None:
+    """A base Job, and an overlay for each campaign that names its Job, its number of volumes and its list."""
+    objects = [json.loads(line) for line in generated.read_bytes().splitlines()]
+    jobs = {o["metadata"]["name"]: o for o in objects if o["kind"] == "Job" and "completions" in o["spec"]}
+    lists = {o["metadata"]["name"]: o["data"]["volumes.txt"] for o in objects if "volumes.txt" in o.get("data", {})}
+    base = {**next(iter(jobs.values()))}
+    base["metadata"] = {**base["metadata"], "name": "campaign"}
+    _write(folder / "base" / "job.yaml", base)
+    _write(folder / "base" / "kustomization.yaml", {"resources": ["job.yaml"]})
+    for name, job in jobs.items():
+        (folder / name).mkdir()
+        (folder / name / "volumes.txt").write_text(lists[f"campaign-{name}"])
+        patch = [
+            {"op": "replace", "path": "/metadata/name", "value": name},
+            {"op": "replace", "path": "/spec/completions", "value": job["spec"]["completions"]},
+            {"op": "replace", "path": "/spec/maxFailedIndexes", "value": job["spec"]["completions"]},
+        ]
+        generator = {"name": f"campaign-{name}", "files": ["volumes.txt"], "options": {"disableNameSuffixHash": True}}
+        overlay = {
+            "resources": ["../base"],
+            "configMapGenerator": [generator],
+            "patches": [{"target": {"kind": "Job"}, "patch": json.dumps(patch)}],
+        }
+        _write(folder / name / "kustomization.yaml", overlay)
+    _write(folder / "kustomization.yaml", {"resources": sorted(jobs)})
+
+
+def _write(file: pathlib.Path, data: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(data))
+
+
+def kubectl_layer() -> t.Any:
+    """The module that finds helm and kubectl, which the tests share."""
+    specification = importlib.util.spec_from_file_location("kubectl_layer", TOP / "tests" / "tools" / "kubectl_layer.py")
+    assert specification and specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def check_same_objects(ours: Run, helm: Run, campaigns: int) -> None:
+    """Helm's chart makes what we make: as many Jobs, and the same lists of volumes."""
+    lists = sorted(
+        o["data"]["volumes.txt"]
+        for o in map(json.loads, ours.output.read_bytes().splitlines())
+        if "volumes.txt" in o.get("data", {})
+    )
+    text = helm.output.read_text()
+    assert text.count("\nkind: Job\n") == campaigns
+    assert len(lists) == campaigns
+    for volumes in (lists[0], lists[-1]):
+        assert "".join(f"    {line}\n" for line in volumes.splitlines()) in text
+
+
+Results = dict[tuple[str, int], Run | Stopped]
+
+
+def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, Run], Results]:
+    tools = kubectl_layer()
+    helm, kubectl = tools.helm(), tools.kubectl()
+    converter = installed_converter(work / "venv")
+    example = work / "example"
+    subprocess.run([converter, "init", example], check=True, stdout=subprocess.DEVNULL)
+    start = {
+        "python -c pass": measure([work / "venv" / "bin" / "python", "-c", "pass"], work / "out", 9),
+        "generate": measure([converter, "generate", example], work / "out", 9),
+        "validate": measure([converter, "validate", example], work / "out", 9),
+    }
+    (one := work / "one").mkdir()
+    write_repo(one / "repo", 1)
+    write_chart(one / "chart", one / "repo")
+    start["helm template, one campaign"] = measure([helm, "template", one / "chart"], work / "out", 9)
+    found: Results = {}
+    for size in sizes:
+        folder = work / str(size)
+        folder.mkdir()
+        repo = folder / "repo"
+        write_repo(repo, size)
+        os.environ["HTRFLOW_CAMPAIGNS_MAX_MIB"] = "1000"
+        repeat = 3 if size <= 1000 else 1
+        found["generate", size] = ours = measure([converter, "generate", repo], folder / "ours.ndjson", repeat)
+        found["validate", size] = measure([converter, "validate", repo], folder / "validated", repeat)
+        write_chart(folder / "chart", repo)
+        found["helm template", size] = helms = measure([helm, "template", folder / "chart"], folder / "helm.yaml", repeat)
+        assert isinstance(ours, Run), ours
+        if isinstance(helms, Run):
+            check_same_objects(ours, helms, size)
+        write_kustomization(folder / "kustomize", ours.output)
+        command = [kubectl, "kustomize", folder / "kustomize"]
+        found["kubectl kustomize", size] = measure(command, folder / "kustomize.yaml")
+        shutil.rmtree(folder / "kustomize")
+    assert all(isinstance(run, Run) for run in start.values()), start
+    return t.cast("dict[str, Run]", start), found
+
+
+def tables(start: dict[str, Run], found: Results, sizes: t.Sequence[int]) -> str:
+    ours = start["generate"]
+    lines = ["| start-up on the example repo | time | CPU | times `generate` |", "|---|---|---|---|"]
+    for name, run in start.items():
+        lines.append(f"| {name} | {run.wall * 1000:.0f} ms | {run.cpu * 1000:.0f} ms | {run.wall / ours.wall:.2f} |")
+    lines += ["", f"| campaigns of {VOLUMES} volumes | program | time | CPU | peak memory | time a campaign | times `generate` |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for size in sizes:
+        reference = t.cast("Run", found["generate", size])
+        for (name, of), run in found.items():
+            if of != size:
+                continue
+            if isinstance(run, Stopped):
+                lines.append(f"| {size} | {name} | {run.why} | | | | |")
+                continue
+            row = [f"{run.wall:.2f} s", f"{run.cpu:.2f} s", f"{run.megabytes:.0f} MB", f"{run.wall / size * 1000:.2f} ms"]
+            lines.append(f"| {size} | {name} | {' | '.join(row)} | {run.wall / reference.wall:.1f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--campaigns", type=int, nargs="+", default=SIZES, help="how many campaigns to measure with")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        start, found = measure_all(options.campaigns, pathlib.Path(work))
+    text = tables(start, found, options.campaigns)
+    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    text = f"Measured {time.strftime('%Y-%m-%d')} on {machine}.\n\n{text}"
+    sys.stdout.write(text + "\n")
+    if options.write:
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+        after = rest.partition(_END)[2]
+        PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
