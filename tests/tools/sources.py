@@ -166,6 +166,29 @@ class Debian:
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """A program that the Python environment has, since a package of the group ``dev`` brings it."""
+
+    package: str
+    name: str
+
+    @property
+    def binaries(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def pins(self) -> bytes:
+        return b""
+
+    def found(self) -> pathlib.Path | None:
+        """The program, if the environment has it."""
+        path = pathlib.Path(sys.prefix, "bin", self.name)
+        return path if path.is_file() else None
+
+    def install(self, version: str, folder: pathlib.Path) -> None:
+        raise Refused(f"install {self.package} with the group dev of pyproject.toml")
+
+
 def fingerprint(source: Source, version: str) -> str:
     """Twelve hex digits that change whenever another program would be made."""
     return hashlib.sha256(version.encode() + b"\0" + source.pins()).hexdigest()[:12]

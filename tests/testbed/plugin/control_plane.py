@@ -33,10 +33,11 @@ _CONTROLLERS = (
 class ControlPlane:
     """The files and processes of one control plane, all in one folder."""
 
-    def __init__(self, run: Run, folder: pathlib.Path) -> None:
+    def __init__(self, run: Run, folder: pathlib.Path, server: str = "") -> None:
+        """``server`` is the address of a control plane that :meth:`start` of another process has started there."""
         self._run, self._folder = run, folder
         self._authority = certificates.Authority(folder, "cluster-ca")
-        self.server = ""
+        self.server = server
 
     @property
     def admin(self) -> pathlib.Path:

@@ -1,0 +1,90 @@
+"""What happens to a test whose program is missing, and the account of which programs tests ran against.
+
+On a developer's own machine such a test is skipped, with a sentence that says how to get the program. With ``CI`` set
+it fails.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from tests import tools
+from tests.tools.cache import owner
+from tests.tools.sources import Debian, Environment
+
+_PROPERTY = "testbed"
+#: The programs behind a fixture.
+BEHIND: dict[str, tuple[str, ...]] = {
+    "cluster": ("etcd", "kube-apiserver", "kueue", "kubectl"),
+    "s3": ("versitygw",),
+    "own_s3": ("versitygw",),
+    "browser": ("chromium", "axe-core"),
+}
+
+
+def require(*names: str) -> None:
+    """Skips the test that runs, or fails it with ``CI`` set, when one of the programs is missing."""
+    missing = []
+    for name in names:
+        try:
+            tools.find(name)
+        except tools.Missing as error:
+            missing.append(str(error))
+    if missing:
+        give_up("; ".join(missing))
+
+
+def give_up(sentence: str) -> t.NoReturn:
+    """Skips the test that runs, or fails it with ``CI`` set."""
+    if os.environ.get("CI"):
+        pytest.fail(sentence, pytrace=False)
+    pytest.skip(sentence)
+
+
+@pytest.fixture
+def tool(request: pytest.FixtureRequest) -> t.Callable[[str], pathlib.Path]:
+    """Finds a program by its name: ``tool("helm")`` is its path."""
+
+    def find(name: str) -> pathlib.Path:
+        require(name)
+        note(request.node, name)
+        return tools.find(name)
+
+    return find
+
+
+def note(item: pytest.Item, name: str, version: str = "") -> None:
+    """Counts a test as one that ran against a program."""
+    program = owner(name)
+    if not version:
+        version = "" if isinstance(program.source, Debian | Environment) else program.version
+    entry = (_PROPERTY, f"{program.name} {version}".strip())
+    if entry not in item.user_properties:
+        item.user_properties.append(entry)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Counts the programs behind the test's fixtures."""
+    foreign = item.config.getoption("cluster_of_kubeconfig")
+    for fixture in getattr(item, "fixturenames", ()):
+        for name in BEHIND.get(fixture, ()):
+            if not (foreign and fixture == "cluster"):
+                note(item, name)
+
+
+def pytest_terminal_summary(terminalreporter: t.Any) -> None:
+    """Says how many tests ran against which program."""
+    counts: collections.Counter[str] = collections.Counter()
+    for outcome in ("passed", "failed", "xfailed", "xpassed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if report.when == "call":
+                counts.update(value for key, value in report.user_properties if key == _PROPERTY)
+    if counts:
+        facts = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
+        terminalreporter.write_line(f"tests against real programs: {facts}")
