@@ -81,9 +81,7 @@ def test_kueue_says_how_many_are_before_one_in_the_queue(
     path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace.name}/localqueues/htr-batch/pendingworkloads"
 
     def waiting() -> list[str]:
-        return [
-            row["metadata"]["ownerReferences"][0]["name"] for row in cluster.api.request("GET", path)["items"]
-        ]
+        return [row["metadata"]["ownerReferences"][0]["name"] for row in cluster.api.request("GET", path)["items"]]
 
     namespace.wait_for(lambda: _CAMPAIGN in waiting(), "the campaign is in the queue")
 
@@ -165,7 +163,7 @@ def test_a_pod_over_its_deadline_fails(namespace: Namespace, fake_nodes: FakeNod
 
     def failed() -> bool:
         found = namespace.api.find("v1/Pod", pod["metadata"]["name"], namespace.name)
-        return bool(found) and found["status"].get("reason") == "DeadlineExceeded"
+        return found is not None and found["status"].get("reason") == "DeadlineExceeded"
 
     namespace.wait_for(failed, "the pod fails with the reason DeadlineExceeded")
 

@@ -12,7 +12,9 @@ from tests.testbed.plugin.misbehaving_http import Answer, MisbehavingHttp
 
 
 @pytest.mark.parametrize("size", [0, 1, 1_000_000])
-def test_a_file_is_served_with_its_length_and_type(misbehaving_http: MisbehavingHttp, tmp_path: pathlib.Path, size: int) -> None:
+def test_a_file_is_served_with_its_length_and_type(
+    misbehaving_http: MisbehavingHttp, tmp_path: pathlib.Path, size: int
+) -> None:
     (tmp_path / "scan.jpg").write_bytes(b"x" * size)
     url = misbehaving_http.serve("/scans/", tmp_path)
 

@@ -16,11 +16,12 @@ from tests.testbed.plugin.namespace import Namespace
 
 Tool = t.Callable[[str], pathlib.Path]
 Generated = t.Callable[..., list[Object]]
+_Argument = str | pathlib.Path
 _HERE = pathlib.Path(__file__).with_name("programs")
 
 
 def test_helm_templates_a_chart_and_holds_its_values_to_the_schema(tool: Tool) -> None:
-    command = ["template", "release", _HERE / "chart", "--namespace", "team-a"]
+    command: list[_Argument] = ["template", "release", _HERE / "chart", "--namespace", "team-a"]
 
     (item,) = yaml.safe_load_all(_run(tool("helm"), *command, "--set", "queue=letters").stdout)
     assert item["metadata"] == {"name": "letters", "namespace": "team-a"}
@@ -31,7 +32,7 @@ def test_helm_templates_a_chart_and_holds_its_values_to_the_schema(tool: Tool) -
 
 
 def test_helm_installs_a_chart_into_the_cluster(tool: Tool, cluster: Cluster, namespace: Namespace) -> None:
-    where = ["--namespace", namespace.name, "--kubeconfig", cluster.admin]
+    where: list[_Argument] = ["--namespace", namespace.name, "--kubeconfig", cluster.admin]
 
     done = _run(tool("helm"), "install", "release", _HERE / "chart", *where, "--set", "queue=letters")
 
@@ -94,7 +95,11 @@ jobs:
           exit 1
 """
     )
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "c"]):
+    for command in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "c"],
+    ):
         subprocess.run(["git", "-C", str(tmp_path), *command], check=True)
 
     done = _run(tool("act"), "push", "-P", "ubuntu-latest=-self-hosted", "--json", cwd=tmp_path)
@@ -109,13 +114,25 @@ jobs:
 @pytest.mark.parametrize(
     ("name", "file", "content", "said"),
     [
-        ("actionlint", ".github/workflows/ci.yaml", "on: psh\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 'true'}]}}\n", "psh"),
+        (
+            "actionlint",
+            ".github/workflows/ci.yaml",
+            "on: psh\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 'true'}]}}\n",
+            "psh",
+        ),
         ("hadolint", "Dockerfile", "FROM debian\n", "DL3006"),
         ("shellcheck", "run.sh", "#!/bin/sh\necho $1\n", "SC2086"),
-        ("zizmor", ".github/workflows/ci.yaml", "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{uses: actions/checkout@v4}]}}\n", "unpinned-uses"),
+        (
+            "zizmor",
+            ".github/workflows/ci.yaml",
+            "on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{uses: actions/checkout@v4}]}}\n",
+            "unpinned-uses",
+        ),
     ],
 )
-def test_a_linter_finds_the_fault(tool: Tool, tmp_path: pathlib.Path, name: str, file: str, content: str, said: str) -> None:
+def test_a_linter_finds_the_fault(
+    tool: Tool, tmp_path: pathlib.Path, name: str, file: str, content: str, said: str
+) -> None:
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
@@ -130,10 +147,11 @@ def test_cel_js_evaluates_an_expression_of_a_policy(tool: Tool, tmp_path: pathli
     policy = yaml.safe_load((_HERE / "policy.yaml").read_text())
     expression = policy["spec"]["variables"][0]["expression"]
     pod = {"containers": [{"image": "a"}], "initContainers": [{"image": "b"}]}
+    given = json.dumps({"object": {"spec": {"template": {"spec": pod}}}})
     script = f"""\
 import {{Environment}} from {json.dumps(str(tool("cel-js") / "lib/index.js"))}
 const env = new Environment({{enableOptionalTypes: true}}).registerVariable('object', 'dyn')
-console.log(JSON.stringify(env.evaluate({json.dumps(expression)}, {json.dumps({"object": {"spec": {"template": {"spec": pod}}}})})))
+console.log(JSON.stringify(env.evaluate({json.dumps(expression)}, {given})))
 """
     (tmp_path / "evaluate.mjs").write_text(script)
 
@@ -152,8 +170,8 @@ def _kyverno(tool: Tool, folder: pathlib.Path, objects: list[Object]) -> tuple[i
     """The exit code, and of each object by name its result and the message."""
     file = folder / "objects.yaml"
     file.write_text(yaml.safe_dump_all(objects))
-    command = ["apply", _HERE / "policy.yaml", "-r", file, "--policy-report", "--output-format", "json"]
-    done = _run(tool("kyverno"), *command, "--remove-color")
+    command: list[_Argument] = ["apply", _HERE / "policy.yaml", "-r", file, "--policy-report", "--remove-color"]
+    done = _run(tool("kyverno"), *command, "--output-format", "json")
     reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert reports, done.stdout + done.stderr
     rows = [row for report in reports for row in report["results"]]

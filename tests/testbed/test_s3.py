@@ -86,9 +86,7 @@ def test_a_long_list_comes_in_pages(s3: Store) -> None:
     for name in names:
         writer.put_object(Bucket=s3.bucket, Key=name, Body=b"")
 
-    pages = list(
-        writer.get_paginator("list_objects_v2").paginate(Bucket=s3.bucket, PaginationConfig={"PageSize": 10})
-    )
+    pages = list(writer.get_paginator("list_objects_v2").paginate(Bucket=s3.bucket, PaginationConfig={"PageSize": 10}))
 
     assert [len(page["Contents"]) for page in pages] == [10, 10, 5]
     assert [row["Key"] for page in pages for row in page["Contents"]] == names

@@ -6,9 +6,9 @@ import argparse
 import sys
 import time
 
-from tests.tools.cache import Installed, Missing, find, install
+from tests.tools.cache import Installed, MissingError, find, install
 from tests.tools.programs import PROGRAMS, Program
-from tests.tools.sources import Refused
+from tests.tools.sources import RefusedError
 
 
 def main() -> int:
@@ -29,7 +29,7 @@ def _list(programs: list[Program]) -> int:
     for program in programs:
         try:
             where = str(find((*program.source.binaries, program.name)[0]))
-        except Missing:
+        except MissingError:
             where, missing = "missing", missing + 1
         print(f"{program.name:18}{program.version:20}{where}")
     return 1 if missing else 0
@@ -43,14 +43,14 @@ def _install(programs: list[Program]) -> int:
         print(f"{program.name} {program.version} …", file=sys.stderr, flush=True)
         try:
             rows.append(install(program))
-        except Refused as refusal:
+        except RefusedError as refusal:
             refused.append((program, str(refusal)))
-    print(f"{'program':18}{'version':20}{'seconds':>8}  where")
+    print(f"{'program':18}{'version':20}{'seconds':>8}{'cpu':>6}  where")
     for row in rows:
-        seconds = f"{row.seconds:.0f}" if row.fresh else "-"
-        print(f"{row.program.name:18}{row.program.version:20}{seconds:>8}  {row.folder}")
+        seconds, cpu = (f"{row.seconds:.0f}", f"{row.cpu_seconds:.0f}") if row.fresh else ("-", "-")
+        print(f"{row.program.name:18}{row.program.version:20}{seconds:>8}{cpu:>6}  {row.folder}")
     for program, answer in refused:
-        print(f"{program.name:18}{program.version:20}{'':8}  not to be had: {answer}")
+        print(f"{program.name:18}{program.version:20}{'':14}  not to be had: {answer}")
     print(f"{len(rows)} there, {len(refused)} missing, {time.monotonic() - started:.0f} s")
     return 1 if refused else 0
 

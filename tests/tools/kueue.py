@@ -19,5 +19,5 @@ def write_manifests(folder: pathlib.Path) -> None:
     command = [str(find("kubectl")), "kustomize", str(folder / "share/config/default")]
     built = subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL).stdout
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    objects = [item for item in yaml.load_all(built, loader) if item]  # noqa: S506
+    objects = [item for item in yaml.load_all(built, loader) if item]
     (folder / "share/manifests.json").write_text(json.dumps(objects), encoding="utf-8")

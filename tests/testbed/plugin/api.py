@@ -44,6 +44,7 @@ class Api:
     def __init__(self, kubeconfig: pathlib.Path) -> None:
         """``kubeconfig`` names one cluster and one user, with a certificate, a token or a user to act as."""
         self.kubeconfig = kubeconfig
+        self._certificate: tuple[str, str] | None = None
         self._places: dict[tuple[str, str], _Place] = {}
         self._files = tempfile.TemporaryDirectory(prefix="testbed-identity-")
         self._http = requests.Session()
@@ -118,7 +119,7 @@ class Api:
     def delete(self, kind: str, name: str, namespace: str = "", **options: t.Any) -> None:
         """Deletes an object, if it is there, and what belongs to it in the background."""
         body = {"propagationPolicy": "Background", **options}
-        with contextlib.suppress(_NotThere):
+        with contextlib.suppress(_NotThereError):
             self.request("DELETE", self.path(kind, namespace, name), json=body)
 
     def watch(self, kind: str, namespace: str = "", **selectors: str) -> Watch:
@@ -157,11 +158,13 @@ class Api:
     def _configure(self, current: tuple[Object, Object]) -> str:
         cluster, user = current
         if "exec" in user or "auth-provider" in user:
-            raise ValueError(f"{self.kubeconfig}: a user with a certificate or a token is needed, not one with a plugin")
+            raise ValueError(
+                f"{self.kubeconfig}: a user with a certificate or a token is needed, not one with a plugin"
+            )
         self._http.verify = self._file(cluster, "certificate-authority") or True
         certificate, key = self._file(user, "client-certificate"), self._file(user, "client-key")
         if certificate and key:
-            self._http.cert = (certificate, key)
+            self._http.cert = self._certificate = (certificate, key)
         if "token" in user:
             self._http.headers["Authorization"] = f"Bearer {user['token']}"
         if "as" in user:
@@ -179,9 +182,8 @@ class Api:
             return http.client.HTTPConnection(url.hostname or "", url.port)
         authorities = self._http.verify if isinstance(self._http.verify, str) else None
         context = ssl.create_default_context(cafile=authorities)
-        if self._http.cert:
-            certificate, key = self._http.cert
-            context.load_cert_chain(certificate, key)
+        if self._certificate:
+            context.load_cert_chain(*self._certificate)
         return http.client.HTTPSConnection(url.hostname or "", url.port, context=context)
 
     def _file(self, entry: Object, key: str) -> str | None:
@@ -209,6 +211,19 @@ class Watch:
         self._closed = False
 
     def __iter__(self) -> t.Iterator[tuple[str, Object]]:
+        try:
+            yield from self._changes()
+        finally:
+            self._connection.close()
+
+    def close(self) -> None:
+        """Ends the iteration."""
+        self._closed = True
+        if self._connection.sock:
+            with contextlib.suppress(OSError):
+                self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def _changes(self) -> t.Iterator[tuple[str, Object]]:
         version = ""
         while not self._closed:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
@@ -229,13 +244,6 @@ class Watch:
             if not self._closed:
                 time.sleep(0.2)
 
-    def close(self) -> None:
-        """Ends the iteration."""
-        self._closed = True
-        if self._connection.sock:
-            with contextlib.suppress(OSError):
-                self._connection.sock.shutdown(socket.SHUT_RDWR)
-
     def _open(self, options: t.Mapping[str, str]) -> http.client.HTTPResponse:
         self._connection.close()
         self._connection = self._connect()
@@ -244,7 +252,7 @@ class Watch:
         return self._connection.getresponse()
 
 
-class _NotThere(ApiError):
+class _NotThereError(ApiError):
     pass
 
 
@@ -256,7 +264,7 @@ def _current(config: Object) -> tuple[Object, Object]:
 
 
 def _error(answer: requests.Response) -> ApiError:
-    kind = _NotThere if answer.status_code == 404 else ApiError
+    kind = _NotThereError if answer.status_code == 404 else ApiError
     try:
         status = answer.json()
         return kind(answer.status_code, status.get("reason", ""), status.get("message", answer.text))

@@ -122,9 +122,11 @@ class FakeNodes:
             life = self._script(pod)
             known = self._pods[uid] = _Pod(pod, life)
             self._later(life.starting, lambda: self._run(uid))
-            limit = pod["spec"].get("activeDeadlineSeconds")
-            if limit is not None:
-                self._later(limit, lambda: self._exceed(uid))
+        # A deadline may be brought forward while the pod runs.
+        limit = pod["spec"].get("activeDeadlineSeconds")
+        if known and limit != known.deadline:
+            known.deadline = limit
+            self._later(known.placed + limit - time.monotonic(), lambda: self._exceed(uid, limit))
         if known and pod["metadata"].get("deletionTimestamp") and not known.stopping:
             known.stopping = True
             self._later(known.life.stopping, lambda: self._remove(uid))
@@ -169,15 +171,20 @@ class FakeNodes:
         reason = "PodFailed" if known.life.exit_code else "PodCompleted"
         self._report(self._acting, known.pod, ending, _condition("Ready", False, reason))
 
-    def _exceed(self, uid: str) -> None:
+    def _exceed(self, uid: str, limit: int) -> None:
         known = self._pods.get(uid)
-        if not known or known.stopping or known.ended:
+        if not known or known.stopping or known.ended or known.deadline != limit:
             return
         known.ended = True
         message = "Pod was active on the node longer than the specified deadline"
         ending = {"phase": "Failed", "reason": "DeadlineExceeded", "message": message}
         killed = _stopped(known.life)
-        self._report(self._acting, known.pod, {**ending, **_containers(known.pod, killed, ended=True)}, _condition("Ready", False))
+        self._report(
+            self._acting,
+            known.pod,
+            {**ending, **_containers(known.pod, killed, ended=True)},
+            _condition("Ready", False),
+        )
 
     def _remove(self, uid: str) -> None:
         known = self._pods.get(uid)
@@ -213,6 +220,8 @@ class FakeNodes:
 class _Pod:
     pod: Object
     life: Life
+    placed: float = dataclasses.field(default_factory=time.monotonic)
+    deadline: int | None = None
     stopping: bool = False
     ended: bool = False
 
@@ -240,7 +249,11 @@ def _create_node(api: Api, name: str = "fake-node") -> dict[str, t.Any]:
     api.create(node)
     # Every node is made with the taint "not ready", which a controller takes away that does not run here.
     api.patch("v1/Node", name, {"spec": {"taints": None}})
-    status = {"capacity": _CAPACITY, "allocatable": _CAPACITY, "conditions": [_condition("Ready", True, "KubeletReady")]}
+    status = {
+        "capacity": _CAPACITY,
+        "allocatable": _CAPACITY,
+        "conditions": [_condition("Ready", True, "KubeletReady")],
+    }
     api.patch("v1/Node", name, {"status": status}, subresource="status")
     return {"name": name}
 

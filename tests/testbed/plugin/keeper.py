@@ -22,7 +22,7 @@ def main(owner: int, folder: str, command: list[str]) -> int:
         owners = os.pidfd_open(owner)
     except ProcessLookupError:
         return 1
-    child = subprocess.Popen(command, cwd=folder, preexec_fn=_die_with_parent)  # noqa: PLW1509
+    child = subprocess.Popen(command, cwd=folder, preexec_fn=_die_with_parent)
     signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     own = os.pidfd_open(child.pid)
     poll = select.poll()

@@ -135,7 +135,7 @@ def _handler(site: MisbehavingHttp) -> type[http.server.BaseHTTPRequestHandler]:
                     return
                 self._say(answer)
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = _handle
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_OPTIONS = _handle  # noqa: N815
 
         def _say(self, answer: Answer) -> None:
             content = answer.content()
@@ -176,7 +176,7 @@ def _handler(site: MisbehavingHttp) -> type[http.server.BaseHTTPRequestHandler]:
             self.close_connection = True
             self.connection.close()
 
-        def log_message(self, format: str, *values: object) -> None:
+        def log_message(self, *values: object) -> None:
             pass
 
     return Handler

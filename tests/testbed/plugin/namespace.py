@@ -19,9 +19,7 @@ def furnish(api: Api) -> None:
     """Brings a cluster what all namespaces share: a flavor, priority classes and a runtime class."""
     api.apply({"apiVersion": _KUEUE, "kind": "ResourceFlavor", "metadata": {"name": _FLAVOR}, "spec": {}})
     for name, value in PRIORITIES.items():
-        api.apply(
-            {"apiVersion": _KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value}
-        )
+        api.apply({"apiVersion": _KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": name}, "value": value})
     if not api.find("node.k8s.io/v1/RuntimeClass", RUNTIME_CLASS):
         api.create(
             {
@@ -72,8 +70,7 @@ class Namespace:
     def quota(self, *, gpu: int = 100, cpu: int = 1000, memory: str = "4000Gi") -> None:
         """Sets how much the Jobs of the namespace may use at once."""
         resources = [
-            {"name": name, "nominalQuota": str(limit)}
-            for name, limit in (("cpu", cpu), ("memory", memory), (GPU, gpu))
+            {"name": name, "nominalQuota": str(limit)} for name, limit in (("cpu", cpu), ("memory", memory), (GPU, gpu))
         ]
         group = {
             "coveredResources": [row["name"] for row in resources],

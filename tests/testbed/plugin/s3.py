@@ -138,7 +138,7 @@ def _start(run: Run, folder: pathlib.Path, port: int) -> tuple[dict[str, Account
 
 
 def _serve(run: Run, folder: pathlib.Path, port: int, root: Account) -> processes.Process:
-    command = [
+    command: list[str | pathlib.Path] = [
         tools.find("versitygw"),
         f"--port=127.0.0.1:{port}",
         f"--region={REGION}",

@@ -33,7 +33,7 @@ def require(*names: str) -> None:
     for name in names:
         try:
             tools.find(name)
-        except tools.Missing as error:
+        except tools.MissingError as error:
             missing.append(str(error))
     if missing:
         give_up("; ".join(missing))
