@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import fnmatch
 import hashlib
+import inspect
 import io
 import json
 import os
@@ -61,7 +62,8 @@ class Go:
 
     def pins(self) -> bytes:
         folder = _HERE / "go" / self.module
-        facts = [platform.system(), platform.machine(), self.packages, self.variables, self.shares]
+        finish = pathlib.Path(inspect.getfile(self.finish)).read_text(encoding="utf-8") if self.finish else ""
+        facts = [platform.system(), platform.machine(), self.packages, self.variables, self.shares, finish]
         return b"\0".join([(folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes(), repr(facts).encode()])
 
     def install(self, version: str, folder: pathlib.Path) -> None:

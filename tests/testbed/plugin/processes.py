@@ -62,7 +62,7 @@ class Process:
                 raise StartError(f"{self.name} ended before it was ready\n{self.tail()}")
             if time.monotonic() > limit:
                 raise StartError(f"{self.name} was not ready after {seconds:.0f} s\n{self.tail()}")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def tail(self, lines: int = 30) -> str:
         """The last lines of the log."""
