@@ -168,6 +168,40 @@ def test_a_pod_over_its_deadline_fails(namespace: Namespace, fake_nodes: FakeNod
     namespace.wait_for(failed, "the pod fails with the reason DeadlineExceeded")
 
 
+def test_a_pod_that_is_not_started_yet_says_why_and_runs_later(
+    namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
+) -> None:
+    fake_nodes.play(Life(starting=3, waiting="ImagePullBackOff", running=None))
+    namespace.create_all(generated(namespace.name))
+
+    def states() -> set[str]:
+        rows = [row for pod in _pods(namespace) for row in pod["status"].get("containerStatuses", ())]
+        return {row["state"].get("waiting", {}).get("reason", "running") for row in rows}
+
+    namespace.wait_for(lambda: states() == {"ImagePullBackOff"}, "the pods wait for their image")
+    assert {pod["status"]["phase"] for pod in _pods(namespace)} == {"Pending"}
+    namespace.wait_for(lambda: len(_running(namespace)) == 3, "three pods run")
+    assert states() == {"running"}
+
+
+def test_the_scheduler_puts_a_pod_only_on_a_node_with_the_labels_that_it_asks_for(
+    namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
+) -> None:
+    wanted = {"example.org/pool": namespace.name}
+    fake_nodes.play(Life())
+    namespace.create_all(generated(namespace.name, node_selector=wanted))
+
+    def said() -> bool:
+        conditions = [row for pod in _pods(namespace) for row in pod["status"].get("conditions", ())]
+        return any("node affinity/selector" in row.get("message", "") for row in conditions)
+
+    namespace.wait_for(said, "the scheduler says that no node fits")
+    fake_nodes.add(f"node-{namespace.name}", wanted)
+
+    assert _finished(namespace)["succeeded"] == 3
+    assert {pod["spec"]["nodeName"] for pod in _pods(namespace)} == {f"node-{namespace.name}"}
+
+
 def test_a_failing_init_container_fails_the_index(
     namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
 ) -> None:

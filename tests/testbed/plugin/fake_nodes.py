@@ -30,8 +30,10 @@ _ENDED = ("Succeeded", "Failed")
 class Life:
     """What happens to a pod on its node. Times are in seconds."""
 
-    #: From when the scheduler placed the pod to when its containers run.
-    starting: float = 0.0
+    #: From when the scheduler placed the pod to when its containers run; None: they never do.
+    starting: float | None = 0.0
+    #: Why they do not run yet: ``ImagePullBackOff`` is one reason that a kubelet gives.
+    waiting: str = "ContainerCreating"
     #: From then to the end by itself; None: it never ends.
     running: float | None = 0.0
     #: 0 ends the pod well.
@@ -40,6 +42,8 @@ class Life:
     container: str = ""
     #: What the container left in its termination log.
     message: str = ""
+    #: The kubelet's word for the end, by default ``Completed`` or ``Error``; ``OOMKilled`` is another.
+    reason: str = ""
     #: How long it takes to end when it is asked to, and its exit code then.
     stopping: float = 0.0
     stopped_exit_code: int = 143
@@ -59,6 +63,7 @@ class FakeNodes:
         self._api, self._namespace = api, namespace
         self._script: Script = lambda pod: FOREVER
         self._pods: dict[str, _Pod] = {}
+        self._added: list[str] = []
         self._agenda: list[tuple[float, int, t.Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._changed = threading.Condition()
@@ -73,6 +78,11 @@ class FakeNodes:
     def play(self, script: Script | Life) -> None:
         """Sets what happens to the pods that are placed from here on. Before, they run for ever."""
         self._script = script if callable(script) else lambda pod: script
+
+    def add(self, name: str, labels: t.Mapping[str, str], taints: t.Sequence[Object] = ()) -> None:
+        """Adds a node for this test, which other tests see as well: taint it, or give it labels that none asks for."""
+        _create_node(self._api, name, labels, taints)
+        self._added.append(name)
 
     def evict(self, pod: str) -> None:
         """Drains a pod through the eviction API, as ``kubectl drain`` does."""
@@ -102,6 +112,8 @@ class FakeNodes:
         self._changes.close()
         for thread in self._threads:
             thread.join()
+        for name in self._added:
+            self._api.delete("v1/Node", name)
         self._acting.close()
         self._watch.close()
 
@@ -121,7 +133,9 @@ class FakeNodes:
         if not known and pod["spec"].get("nodeName") and pod["status"].get("phase") not in _ENDED:
             life = self._script(pod)
             known = self._pods[uid] = _Pod(pod, life)
-            self._later(life.starting, lambda: self._run(uid))
+            self._later(0, lambda: self._wait(uid))
+            if life.starting is not None:
+                self._later(life.starting, lambda: self._run(uid))
         # A deadline may be brought forward while the pod runs.
         limit = pod["spec"].get("activeDeadlineSeconds")
         if known and limit != known.deadline:
@@ -147,6 +161,12 @@ class FakeNodes:
 
     def _later(self, seconds: float, action: t.Callable[[], None]) -> None:
         heapq.heappush(self._agenda, (time.monotonic() + seconds, next(self._numbers), action))
+
+    def _wait(self, uid: str) -> None:
+        known = self._pods.get(uid)
+        if known and known.life.starting != 0 and not known.stopping:
+            rows = _rows(known.pod, lambda name, init: {"waiting": {"reason": known.life.waiting}})
+            self._report(self._acting, known.pod, {"phase": "Pending", **rows}, _condition("Ready", False))
 
     def _run(self, uid: str) -> None:
         known = self._pods.get(uid)
@@ -240,20 +260,16 @@ def fake_nodes(testbed_run: Run, cluster: Cluster, namespace: Namespace) -> t.It
         raise nodes.failure
 
 
-def _create_node(api: Api, name: str = "fake-node") -> dict[str, t.Any]:
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}},
-    }
-    api.create(node)
+def _create_node(
+    api: Api, name: str = "fake-node", labels: t.Mapping[str, str] | None = None, taints: t.Sequence[Object] = ()
+) -> dict[str, t.Any]:
+    usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    metadata = {"name": name, "labels": {**usual, **(labels or {})}}
+    api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     # Every node is made with the taint "not ready", which a controller takes away that does not run here.
-    api.patch("v1/Node", name, {"spec": {"taints": None}})
-    status = {
-        "capacity": _CAPACITY,
-        "allocatable": _CAPACITY,
-        "conditions": [_condition("Ready", True, "KubeletReady")],
-    }
+    api.patch("v1/Node", name, {"spec": {"taints": list(taints)}})
+    ready = _condition("Ready", True, "KubeletReady")
+    status = {"capacity": _CAPACITY, "allocatable": _CAPACITY, "conditions": [ready]}
     api.patch("v1/Node", name, {"status": status}, subresource="status")
     return {"name": name}
 
@@ -271,39 +287,40 @@ def _containers(pod: Object, life: Life, *, ended: bool) -> Object:
     at_fault = life.container or _names(pod, "containers")[0]
     failed_early = at_fault in _names(pod, "initContainers")
 
-    def state(name: str, *, init: bool) -> Object:
+    def state(name: str, init: bool) -> Object:
         if name == at_fault and ended:
-            return _terminated(life.exit_code, life.message)
+            return _terminated(life.exit_code, life.message, life.reason)
         if init:
-            return _terminated(0, "")
+            return _terminated(0)
         if not ended:
             return {"running": {"startedAt": _now()}}
-        return {"waiting": {"reason": "PodInitializing"}} if failed_early else _terminated(0, "")
+        return {"waiting": {"reason": "PodInitializing"}} if failed_early else _terminated(0)
 
-    def rows(key: str, *, init: bool) -> list[Object]:
-        return [
-            {
-                "name": row["name"],
-                "image": row["image"],
-                "imageID": row["image"],
-                "ready": not ended and not init,
-                "started": not ended and not init,
-                "restartCount": 0,
-                "state": state(row["name"], init=init),
-            }
-            for row in pod["spec"].get(key, ())
-        ]
+    return _rows(pod, state)
+
+
+def _rows(pod: Object, state: t.Callable[[str, bool], Object]) -> Object:
+    """The status of all containers; ``state`` gets a container's name and whether it is an init container."""
+
+    def rows(key: str, init: bool) -> list[Object]:
+        found = []
+        for row in pod["spec"].get(key, ()):
+            current = state(row["name"], init)
+            facts = {"name": row["name"], "image": row["image"], "imageID": row["image"], "restartCount": 0}
+            runs = "running" in current
+            found.append({**facts, "ready": runs, "started": runs, "state": current})
+        return found
 
     return {
         "startTime": _now(),
-        "initContainerStatuses": rows("initContainers", init=True),
-        "containerStatuses": rows("containers", init=False),
+        "initContainerStatuses": rows("initContainers", True),
+        "containerStatuses": rows("containers", False),
     }
 
 
-def _terminated(exit_code: int, message: str) -> Object:
+def _terminated(exit_code: int, message: str = "", reason: str = "") -> Object:
     now = _now()
-    reason = "Error" if exit_code else "Completed"
+    reason = reason or ("Error" if exit_code else "Completed")
     facts = {"exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now}
     return {"terminated": {**facts, **({"message": message} if message else {})}}
 
