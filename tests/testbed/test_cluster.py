@@ -11,7 +11,8 @@ import pytest
 
 from tests.testbed.plugin.api import Api, ApiError, Object
 from tests.testbed.plugin.cluster import Cluster
-from tests.testbed.plugin.fake_nodes import FakeNodes, Life
+from tests.testbed.plugin.fake_nodes import FakeNodes
+from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.namespace import Namespace
 
 Generated = t.Callable[..., list[Object]]

@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import json
 import pathlib
-import socket
 import ssl
 import tempfile
 import time
@@ -17,7 +16,9 @@ import urllib.parse
 import requests
 import yaml
 
-Object = dict[str, t.Any]
+from tests.testbed.plugin.watch import Object as Object
+from tests.testbed.plugin.watch import Watch
+
 #: Of a resource: the path before the namespace, its plural, and whether it is in a namespace.
 _Place = tuple[str, str, bool]
 
@@ -193,63 +194,6 @@ class Api:
             file.write_bytes(base64.b64decode(entry[f"{key}-data"]))
             return str(file)
         return str(self.kubeconfig.parent / entry[key]) if key in entry else None
-
-
-class Watch:
-    """A stream of the changes of a list of objects. Another thread may close it."""
-
-    def __init__(
-        self,
-        connect: t.Callable[[], http.client.HTTPConnection],
-        path: str,
-        selectors: t.Mapping[str, str],
-        headers: t.Mapping[str, t.Any],
-    ) -> None:
-        self._connect, self._path, self._selectors = connect, path, selectors
-        self._headers = {**headers, "Accept": "application/json", "Accept-Encoding": "identity"}
-        self._connection = connect()
-        self._closed = False
-
-    def __iter__(self) -> t.Iterator[tuple[str, Object]]:
-        try:
-            yield from self._changes()
-        finally:
-            self._connection.close()
-
-    def close(self) -> None:
-        """Ends the iteration."""
-        self._closed = True
-        if self._connection.sock:
-            with contextlib.suppress(OSError):
-                self._connection.sock.shutdown(socket.SHUT_RDWR)
-
-    def _changes(self) -> t.Iterator[tuple[str, Object]]:
-        version = ""
-        while not self._closed:
-            with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
-                if not version:
-                    with self._open({}) as answer:
-                        known = json.load(answer)
-                    version = known["metadata"]["resourceVersion"]
-                    for item in known["items"]:
-                        yield "ADDED", item
-                with self._open({"watch": "true", "resourceVersion": version}) as answer:
-                    for line in answer:
-                        event = json.loads(line)
-                        if event["type"] == "ERROR":
-                            version = ""
-                            break
-                        version = event["object"]["metadata"]["resourceVersion"]
-                        yield event["type"], event["object"]
-            if not self._closed:
-                time.sleep(0.2)
-
-    def _open(self, options: t.Mapping[str, str]) -> http.client.HTTPResponse:
-        self._connection.close()
-        self._connection = self._connect()
-        query = urllib.parse.urlencode({**self._selectors, **options})
-        self._connection.request("GET", f"{self._path}?{query}", headers=self._headers)
-        return self._connection.getresponse()
 
 
 class _NotThereError(ApiError):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import heapq
 import itertools
 import threading
@@ -16,38 +15,16 @@ import typing as t
 
 import pytest
 
+from tests.testbed.plugin import kubelet
 from tests.testbed.plugin.api import Api, ApiError, Object
 from tests.testbed.plugin.cluster import Cluster
+from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.namespace import GPU, Namespace
 from tests.testbed.plugin.run import Run
 
 _CAPACITY = {"cpu": "10000", "memory": "100000Gi", "pods": "10000", "ephemeral-storage": "100000Gi", GPU: "1000"}
 _KILLED = 137
 _ENDED = ("Succeeded", "Failed")
-
-
-@dataclasses.dataclass(frozen=True)
-class Life:
-    """What happens to a pod on its node. Times are in seconds."""
-
-    #: From when the scheduler placed the pod to when its containers run; None: they never do.
-    starting: float | None = 0.0
-    #: Why they do not run yet: ``ImagePullBackOff`` is one reason that a kubelet gives.
-    waiting: str = "ContainerCreating"
-    #: From then to the end by itself; None: it never ends.
-    running: float | None = 0.0
-    #: 0 ends the pod well.
-    exit_code: int = 0
-    #: The container that ends so, by default the first; may be an init container, which fails before the others run.
-    container: str = ""
-    #: What the container left in its termination log.
-    message: str = ""
-    #: The kubelet's word for the end, by default ``Completed`` or ``Error``; ``OOMKilled`` is another.
-    reason: str = ""
-    #: How long it takes to end when it is asked to, and its exit code then.
-    stopping: float = 0.0
-    stopped_exit_code: int = 143
-    stopped_message: str = ""
 
 
 #: Never ends by itself.
@@ -95,9 +72,11 @@ class FakeNodes:
         """Ends a pod as a kubelet does whose node runs out of memory."""
         found = self._api.get("v1/Pod", pod, self._namespace)
         message = "The node was low on resource: memory."
-        condition = _condition("DisruptionTarget", True, "TerminationByKubelet", message)
+        condition = kubelet.condition("DisruptionTarget", True, "TerminationByKubelet", message)
         ending = {"phase": "Failed", "reason": "Evicted", "message": message}
-        self._report(self._api, found, {**ending, **_containers(found, Life(exit_code=_KILLED), ended=True)}, condition)
+        self._report(
+            self._api, found, {**ending, **kubelet.containers(found, Life(exit_code=_KILLED), ended=True)}, condition
+        )
 
     def start(self) -> None:
         """Begins to act on pods."""
@@ -165,18 +144,24 @@ class FakeNodes:
     def _wait(self, uid: str) -> None:
         known = self._pods.get(uid)
         if known and known.life.starting != 0 and not known.stopping:
-            rows = _rows(known.pod, lambda name, init: {"waiting": {"reason": known.life.waiting}})
-            self._report(self._acting, known.pod, {"phase": "Pending", **rows}, _condition("Ready", False))
+            rows = kubelet.rows_of(known.pod, lambda name, init: {"waiting": {"reason": known.life.waiting}})
+            self._report(self._acting, known.pod, {"phase": "Pending", **rows}, kubelet.condition("Ready", False))
 
     def _run(self, uid: str) -> None:
         known = self._pods.get(uid)
         if not known or known.stopping or known.ended:
             return
-        if known.life.container in _names(known.pod, "initContainers"):
+        if known.life.container in kubelet.names(known.pod, "initContainers"):
             self._end(uid)
             return
-        started = {"phase": "Running", **_containers(known.pod, known.life, ended=False)}
-        self._report(self._acting, known.pod, started, _condition("Ready", True), _condition("ContainersReady", True))
+        started = {"phase": "Running", **kubelet.containers(known.pod, known.life, ended=False)}
+        self._report(
+            self._acting,
+            known.pod,
+            started,
+            kubelet.condition("Ready", True),
+            kubelet.condition("ContainersReady", True),
+        )
         if known.life.running is not None:
             with self._changed:
                 self._later(known.life.running, lambda: self._end(uid))
@@ -187,9 +172,9 @@ class FakeNodes:
             return
         known.ended = True
         phase = "Failed" if known.life.exit_code else "Succeeded"
-        ending = {"phase": phase, **_containers(known.pod, known.life, ended=True)}
+        ending = {"phase": phase, **kubelet.containers(known.pod, known.life, ended=True)}
         reason = "PodFailed" if known.life.exit_code else "PodCompleted"
-        self._report(self._acting, known.pod, ending, _condition("Ready", False, reason))
+        self._report(self._acting, known.pod, ending, kubelet.condition("Ready", False, reason))
 
     def _exceed(self, uid: str, limit: int) -> None:
         known = self._pods.get(uid)
@@ -198,12 +183,12 @@ class FakeNodes:
         known.ended = True
         message = "Pod was active on the node longer than the specified deadline"
         ending = {"phase": "Failed", "reason": "DeadlineExceeded", "message": message}
-        killed = _stopped(known.life)
+        killed = kubelet.stopped(known.life)
         self._report(
             self._acting,
             known.pod,
-            {**ending, **_containers(known.pod, killed, ended=True)},
-            _condition("Ready", False),
+            {**ending, **kubelet.containers(known.pod, killed, ended=True)},
+            kubelet.condition("Ready", False),
         )
 
     def _remove(self, uid: str) -> None:
@@ -211,9 +196,9 @@ class FakeNodes:
         if not known:
             return
         if not known.ended:
-            life = _stopped(known.life)
+            life = kubelet.stopped(known.life)
             phase = "Failed" if life.exit_code else "Succeeded"
-            self._report(self._acting, known.pod, {"phase": phase, **_containers(known.pod, life, ended=True)})
+            self._report(self._acting, known.pod, {"phase": phase, **kubelet.containers(known.pod, life, ended=True)})
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
         with contextlib.suppress(ApiError):
             self._acting.delete("v1/Pod", known.pod["metadata"]["name"], self._namespace, **options)
@@ -268,67 +253,7 @@ def _create_node(
     api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
     # Every node is made with the taint "not ready", which a controller takes away that does not run here.
     api.patch("v1/Node", name, {"spec": {"taints": list(taints)}})
-    ready = _condition("Ready", True, "KubeletReady")
+    ready = kubelet.condition("Ready", True, "KubeletReady")
     status = {"capacity": _CAPACITY, "allocatable": _CAPACITY, "conditions": [ready]}
     api.patch("v1/Node", name, {"status": status}, subresource="status")
     return {"name": name}
-
-
-def _stopped(life: Life) -> Life:
-    return Life(exit_code=life.stopped_exit_code, message=life.stopped_message)
-
-
-def _names(pod: Object, key: str) -> list[str]:
-    return [row["name"] for row in pod["spec"].get(key, ())]
-
-
-def _containers(pod: Object, life: Life, *, ended: bool) -> Object:
-    """The status of the containers: all run, or the one that the life names has ended so and the others well."""
-    at_fault = life.container or _names(pod, "containers")[0]
-    failed_early = at_fault in _names(pod, "initContainers")
-
-    def state(name: str, init: bool) -> Object:
-        if name == at_fault and ended:
-            return _terminated(life.exit_code, life.message, life.reason)
-        if init:
-            return _terminated(0)
-        if not ended:
-            return {"running": {"startedAt": _now()}}
-        return {"waiting": {"reason": "PodInitializing"}} if failed_early else _terminated(0)
-
-    return _rows(pod, state)
-
-
-def _rows(pod: Object, state: t.Callable[[str, bool], Object]) -> Object:
-    """The status of all containers; ``state`` gets a container's name and whether it is an init container."""
-
-    def rows(key: str, init: bool) -> list[Object]:
-        found = []
-        for row in pod["spec"].get(key, ()):
-            current = state(row["name"], init)
-            facts = {"name": row["name"], "image": row["image"], "imageID": row["image"], "restartCount": 0}
-            runs = "running" in current
-            found.append({**facts, "ready": runs, "started": runs, "state": current})
-        return found
-
-    return {
-        "startTime": _now(),
-        "initContainerStatuses": rows("initContainers", True),
-        "containerStatuses": rows("containers", False),
-    }
-
-
-def _terminated(exit_code: int, message: str = "", reason: str = "") -> Object:
-    now = _now()
-    reason = reason or ("Error" if exit_code else "Completed")
-    facts = {"exitCode": exit_code, "reason": reason, "startedAt": now, "finishedAt": now}
-    return {"terminated": {**facts, **({"message": message} if message else {})}}
-
-
-def _condition(kind: str, holds: bool, reason: str = "", message: str = "") -> Object:
-    facts = {"type": kind, "status": str(holds), "lastTransitionTime": _now()}
-    return {**facts, **({"reason": reason} if reason else {}), **({"message": message} if message else {})}
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
