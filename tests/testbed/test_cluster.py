@@ -268,6 +268,7 @@ def test_the_tests_run_on_the_cluster_of_a_kubeconfig(cluster: Cluster, tmp_path
     done = _pytest(test, "--cluster-of-kubeconfig", KUBECONFIG=str(cluster.admin))
 
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "tests against real programs: the cluster of KUBECONFIG v1." in done.stdout
     assert done.returncode == 0
 
 

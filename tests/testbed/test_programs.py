@@ -58,29 +58,8 @@ def test_kyverno_passes_the_converters_job_and_fails_one_whose_image_floats(
     assert bad[1] == {**good[1], "floating": ("fail", message)}
 
 
-def test_kubeconform_passes_the_converters_objects_and_fails_a_wrong_type(
-    tool: Tool, generated: Generated, tmp_path: pathlib.Path
-) -> None:
-    kubernetes_validate = pytest.importorskip("kubernetes_validate")
-    schemas = pathlib.Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
-    location = f"{schemas}/v1.36.0-local-strict/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
-    if not any(schemas.glob("v1.36.*")):
-        location = f"{sorted(schemas.glob('v1.*-local-strict'))[-1]}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"
-    file = tmp_path / "objects.yaml"
-    objects = generated("team-a")
-
-    file.write_text(yaml.safe_dump_all(objects))
-    good = _run(tool("kubeconform"), "-strict", "-output=json", "-schema-location", location, file)
-    assert good.returncode == 0, good.stdout + good.stderr
-
-    objects[0]["metadata"]["labels"] = ["a list"]
-    file.write_text(yaml.safe_dump_all(objects))
-    bad = _run(tool("kubeconform"), "-strict", "-output=json", "-schema-location", location, file)
-    assert bad.returncode == 1
-    assert [row["status"] for row in json.loads(bad.stdout)["resources"]] == ["statusInvalid"]
-
-
 def test_act_runs_a_workflow_without_a_container(tool: Tool, tmp_path: pathlib.Path) -> None:
+    # act sometimes drops what a step says as it ends.
     workflow = tmp_path / ".github/workflows/ci.yaml"
     workflow.parent.mkdir(parents=True)
     workflow.write_text(
@@ -92,6 +71,7 @@ jobs:
     steps:
       - run: |
           echo '::error file=campaigns/letters.yaml,line=3,col=5::not a volume'
+          sleep 1
           exit 1
 """
     )

@@ -7,8 +7,6 @@ import pathlib
 import subprocess
 import typing as t
 
-import yaml
-
 #: Where Kueue has the certificate of its visibility API, relative to the folder it runs in.
 VISIBILITY_FOLDER = "visibility"
 
@@ -18,6 +16,8 @@ def write_manifests(folder: pathlib.Path) -> None:
 
     The kinds lose their prose, of which an API server makes much work when it begins to serve them.
     """
+    import yaml
+
     from tests.tools.cache import find
 
     command = [str(find("kubectl")), "kustomize", str(folder / "share/config/default")]

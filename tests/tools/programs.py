@@ -67,7 +67,6 @@ PROGRAMS = (
         ),
     ),
     Program("versitygw", "1.7.0", Go("versitygw", {"versitygw": "github.com/versity/versitygw/cmd/versitygw"})),
-    Program("kubeconform", "0.7.0", Go("kubeconform", {"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"})),
     Program(
         "kyverno",
         _KYVERNO,

@@ -2,12 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = [
-    "tests.testbed.plugin.run",
-    "tests.testbed.plugin.skipping",
-    "tests.testbed.plugin.cluster",
-    "tests.testbed.plugin.fake_nodes",
-    "tests.testbed.plugin.s3",
-    "tests.testbed.plugin.misbehaving_http",
-    "tests.testbed.plugin.browser",
-]
+pytest_plugins = ["tests.testbed.plugin.run", "tests.testbed.plugin.skipping", "tests.testbed.plugin.fixtures"]

@@ -1,19 +1,16 @@
-"""The fixture ``browser``: Chromium without a window, and axe to look for barriers."""
+"""Chromium without a window, and axe to look for barriers."""
 
 from __future__ import annotations
 
 import typing as t
 import urllib.parse
 
-import pytest
-
 from tests import tools
-from tests.testbed.plugin import skipping
 
 if t.TYPE_CHECKING:
     from playwright.sync_api import Page
 
-_FLAGS = (
+FLAGS = (
     # Its sandbox needs rights that a container does not have, and it only sees pages of this machine.
     "--no-sandbox",
     "--disable-gpu",
@@ -43,25 +40,6 @@ class Browser:
         options = {"runOnly": {"type": "tag", "values": wanted}, "resultTypes": ["violations"]}
         found = page.evaluate("options => axe.run(document, options)", options)
         return t.cast("list[dict[str, t.Any]]", found["violations"])
-
-
-@pytest.fixture(scope="session")
-def _chromium() -> t.Iterator[t.Any]:
-    skipping.require(*skipping.BEHIND["browser"])
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=tools.find("chromium"), args=_FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def browser(_chromium: t.Any) -> t.Iterator[Browser]:
-    """A browser with no page open."""
-    yield Browser(_chromium)
-    for context in _chromium.contexts:
-        context.close()
 
 
 def _only_here(route: t.Any) -> None:

@@ -1,13 +1,11 @@
-"""The fixtures ``cluster`` and ``namespace``."""
+"""A cluster: ours, or the one of a kubeconfig."""
 
 from __future__ import annotations
 
 import os
 import pathlib
 import secrets
-import shutil
 import subprocess
-import tempfile
 import typing as t
 
 import pytest
@@ -18,7 +16,7 @@ from tests.testbed.plugin import skipping
 from tests.testbed.plugin.api import Api
 from tests.testbed.plugin.control_plane import ControlPlane, write_kubeconfig
 from tests.testbed.plugin.kueue import Kueue
-from tests.testbed.plugin.namespace import Namespace, furnish
+from tests.testbed.plugin.namespace import furnish
 from tests.testbed.plugin.run import Run
 
 
@@ -72,43 +70,8 @@ class Cluster:
         self.api.close()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option that points the tests at another cluster."""
-    parser.addoption(
-        "--cluster-of-kubeconfig",
-        dest="cluster_of_kubeconfig",
-        action="store_true",
-        help="run tests of the cluster on the one that KUBECONFIG names, which has Kueue; its user may do everything",
-    )
-
-
-@pytest.fixture(scope="session")
-def cluster(testbed_run: Run, pytestconfig: pytest.Config) -> t.Iterator[Cluster]:
-    """A cluster with Kueue, and with what the chart brings to a whole cluster. Tests share it."""
-    with tempfile.TemporaryDirectory(prefix="testbed-cluster-") as folder:
-        if pytestconfig.getoption("cluster_of_kubeconfig"):
-            found = _of_kubeconfig(pathlib.Path(folder))
-        else:
-            skipping.require(*skipping.BEHIND["cluster"])
-            state = testbed_run.once("cluster", lambda place: _start(testbed_run, place))
-            control_plane = ControlPlane(testbed_run, pathlib.Path(state["folder"]), state["server"])
-            found = Cluster(control_plane.admin, pathlib.Path(folder), control_plane)
-        try:
-            yield found
-        finally:
-            found.close()
-
-
-@pytest.fixture
-def namespace(cluster: Cluster) -> t.Iterator[Namespace]:
-    """A namespace of the test's own, with all that the chart brings to one, and room for many pods."""
-    made = Namespace(cluster.api, f"test-{secrets.token_hex(4)}")
-    made.create()
-    yield made
-    made.delete()
-
-
-def _start(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
+def start(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
+    """Starts a cluster in a folder, and returns what :func:`join` needs."""
     control_plane = ControlPlane(run, folder)
     control_plane.start()
     api = Api(control_plane.admin)
@@ -121,13 +84,19 @@ def _start(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
     return {"folder": str(folder), "server": control_plane.server}
 
 
-def _of_kubeconfig(folder: pathlib.Path) -> Cluster:
+def join(run: Run, state: t.Mapping[str, t.Any], folder: pathlib.Path) -> Cluster:
+    """The cluster that a process of the run started; ``folder`` is for files of this process."""
+    control_plane = ControlPlane(run, pathlib.Path(state["folder"]), state["server"])
+    return Cluster(control_plane.admin, folder, control_plane)
+
+
+def of_kubeconfig(folder: pathlib.Path) -> Cluster:
+    """The cluster that ``KUBECONFIG`` names, with what the chart brings to it."""
     given = os.environ.get("KUBECONFIG", "")
     if not pathlib.Path(given).is_file():
         pytest.fail("--cluster-of-kubeconfig needs KUBECONFIG with the path of one file", pytrace=False)
     admin = pathlib.Path(given).resolve()
-    if not shutil.which("kubectl"):
-        skipping.require("kubectl")
+    skipping.require("kubectl")
     found = Cluster(admin, folder, None)
     furnish(found.api)
     return found

@@ -1,4 +1,4 @@
-"""Nodes without machines: the fixture ``fake_nodes``.
+"""Nodes without machines.
 
 The scheduler puts pods on them as on any node. What a kubelet would then report of a pod, a :class:`Life` says.
 """
@@ -13,14 +13,10 @@ import threading
 import time
 import typing as t
 
-import pytest
-
 from tests.testbed.plugin import kubelet
 from tests.testbed.plugin.api import Api, ApiError, Object
-from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.kubelet import Life
-from tests.testbed.plugin.namespace import GPU, Namespace
-from tests.testbed.plugin.run import Run
+from tests.testbed.plugin.namespace import GPU
 
 _CAPACITY = {"cpu": "10000", "memory": "100000Gi", "pods": "10000", "ephemeral-storage": "100000Gi", GPU: "1000"}
 _KILLED = 137
@@ -58,7 +54,7 @@ class FakeNodes:
 
     def add(self, name: str, labels: t.Mapping[str, str], taints: t.Sequence[Object] = ()) -> None:
         """Adds a node for this test, which other tests see as well: taint it, or give it labels that none asks for."""
-        _create_node(self._api, name, labels, taints)
+        create_node(self._api, name, labels, taints)
         self._added.append(name)
 
     def evict(self, pod: str) -> None:
@@ -231,23 +227,10 @@ class _Pod:
     ended: bool = False
 
 
-@pytest.fixture
-def fake_nodes(testbed_run: Run, cluster: Cluster, namespace: Namespace) -> t.Iterator[FakeNodes]:
-    """Nodes that have room for every pod of the test's namespace, each pod running for ever until told otherwise."""
-    if not cluster.is_ours:
-        pytest.skip("a cluster with real nodes has kubelets of its own")
-    testbed_run.once("nodes", lambda folder: _create_node(cluster.api))
-    nodes = FakeNodes(cluster.api, namespace.name)
-    nodes.start()
-    yield nodes
-    nodes.stop()
-    if nodes.failure:
-        raise nodes.failure
-
-
-def _create_node(
+def create_node(
     api: Api, name: str = "fake-node", labels: t.Mapping[str, str] | None = None, taints: t.Sequence[Object] = ()
 ) -> dict[str, t.Any]:
+    """Adds a node that is ready and has room for every pod, and returns its name."""
     usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     metadata = {"name": name, "labels": {**usual, **(labels or {})}}
     api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})

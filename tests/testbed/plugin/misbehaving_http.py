@@ -1,4 +1,4 @@
-"""A server that answers each path as a test wants it: the fixture ``misbehaving_http``."""
+"""A server that answers each path as a test wants it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import struct
 import threading
 import time
 import typing as t
-
-import pytest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,11 +178,3 @@ def _handler(site: MisbehavingHttp) -> type[http.server.BaseHTTPRequestHandler]:
             pass
 
     return Handler
-
-
-@pytest.fixture
-def misbehaving_http() -> t.Iterator[MisbehavingHttp]:
-    """A server of the test's own, on a free port."""
-    site = MisbehavingHttp()
-    yield site
-    site.close()

@@ -1,4 +1,4 @@
-"""The fixtures ``s3`` and ``own_s3``: a server of the S3 API that checks signatures and rights."""
+"""A server of the S3 API that checks signatures and rights."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import typing as t
 
 import boto3
 import botocore.config
-import pytest
 import requests
 
 from tests import tools
-from tests.testbed.plugin import processes, skipping
+from tests.testbed.plugin import processes
 from tests.testbed.plugin.run import Run
 from tests.testbed.plugin.slow_link import SlowLink
 
@@ -98,26 +97,8 @@ class OwnStore(Store):
         self.link.close()
 
 
-@pytest.fixture
-def s3(testbed_run: Run) -> Store:
-    """A store with a bucket of the test's own; other tests have theirs on the same server."""
-    skipping.require(*skipping.BEHIND["s3"])
-    store = Store(**testbed_run.once("s3", lambda folder: _start_shared(testbed_run, folder)))
-    store.create_bucket()
-    return store
-
-
-@pytest.fixture
-def own_s3(testbed_run: Run, tmp_path: pathlib.Path) -> t.Iterator[OwnStore]:
-    """A store of the test's own, with a bucket."""
-    skipping.require(*skipping.BEHIND["own_s3"])
-    store = OwnStore(testbed_run, tmp_path / "s3")
-    store.create_bucket()
-    yield store
-    store.close()
-
-
-def _start_shared(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
+def start_shared(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
+    """Starts a server in a folder, and returns the arguments of :class:`Store`."""
     (port,) = processes.free_ports(1)
     accounts, _ = _start(run, folder, port)
     return {"url": f"http://127.0.0.1:{port}", "accounts": accounts}

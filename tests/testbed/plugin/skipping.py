@@ -18,6 +18,8 @@ from tests.tools.cache import owner
 from tests.tools.sources import Debian, Environment
 
 _PROPERTY = "testbed"
+#: The version of a cluster that is not ours.
+FOREIGN = pytest.StashKey[str]()
 #: The programs behind a fixture.
 BEHIND: dict[str, tuple[str, ...]] = {
     "cluster": ("etcd", "kube-apiserver", "kueue", "kubectl"),
@@ -76,6 +78,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for name in BEHIND.get(fixture, ()):
             if not (foreign and fixture == "cluster"):
                 note(item, name)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Counts a cluster of others, whose version is known when the test has it."""
+    version = item.config.stash.get(FOREIGN, "")
+    if version and "cluster" in getattr(item, "fixturenames", ()):
+        item.user_properties.append((_PROPERTY, f"the cluster of KUBECONFIG {version}"))
 
 
 def pytest_terminal_summary(terminalreporter: t.Any) -> None:
