@@ -13,7 +13,7 @@ from tests.testbed.plugin.api import Api, ApiError, Object
 from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life
-from tests.testbed.plugin.namespace import Namespace
+from tests.testbed.plugin.namespace import PRIORITIES, Namespace
 
 Generated = t.Callable[..., list[Object]]
 _CAMPAIGN = "letters"
@@ -64,6 +64,9 @@ def test_kueue_suspends_a_campaign_and_admits_it_when_there_is_quota(
 
     said = namespace.wait_for(refused, "Kueue says why the campaign waits")
     assert "insufficient quota for nvidia.com/gpu" in said["message"]
+    waiting = namespace.workload(_CAMPAIGN)
+    assert waiting is not None
+    assert waiting["spec"]["priority"] == PRIORITIES["htr-bulk"]
     assert namespace.job(_CAMPAIGN)["spec"]["suspend"] is True
     assert not [pod for pod in namespace.pods() if pod["metadata"]["labels"].get("job-name") == _CAMPAIGN]
 
