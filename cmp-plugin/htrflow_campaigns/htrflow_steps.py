@@ -38,6 +38,11 @@ REFUSED_STEPS: dict[str, tuple[str, str, str]] = {
         "find the lines with a Segmentation step",
     ),
     "break": ("Break", "stops every page on purpose", "delete the step"),
+    "processimages": (
+        "ProcessImages",
+        "is only the base of steps that change images, and does nothing by itself",
+        "use Binarization, or delete the step",
+    ),
     "prune": ("Prune", "needs Python code and cannot be written in YAML", "use one of the RemoveLow… or Filter… steps"),
 }
 

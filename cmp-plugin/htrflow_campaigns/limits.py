@@ -11,6 +11,8 @@ FILE_BYTES = 10 * MIB
 FILE_VALUES = 400_000
 #: Levels of nesting in one file.
 FILE_DEPTH = 40
+#: Problems of one file that are said. Nobody reads more, and each takes about a kilobyte and a tenth of a millisecond.
+FILE_PROBLEMS = 1_000
 #: Characters of a user's text that a message repeats.
 SHOWN_CHARACTERS = 80
 
@@ -23,6 +25,8 @@ SUBDOMAIN_CHARACTERS = 253
 #: `htr-warmup-<id>` is a Job name and so a label value.
 PIPELINE_ID_CHARACTERS = 52
 
+#: Volumes in one campaign, which is ten Jobs. They bound what is held in memory for one file.
+CAMPAIGN_VOLUMES = 100_000
 #: Volumes in one Job: the API server takes no more failed indexes for one Job.
 PART_VOLUMES = 10_000
 #: `volumes.txt` of one ConfigMap, which may hold 1 MiB in all.

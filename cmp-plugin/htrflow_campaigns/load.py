@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from htrflow_campaigns import yamldoc
+from htrflow_campaigns import limits, yamldoc
 from htrflow_campaigns.checks import campaign as campaign_checks
 from htrflow_campaigns.checks import converter as converter_checks
 from htrflow_campaigns.checks import pipeline as pipeline_checks
 from htrflow_campaigns.model import Campaign, Converter, Pipeline
-from htrflow_campaigns.problems import Problem
+from htrflow_campaigns.problems import Problem, ordered
+from htrflow_campaigns.rules import files as rules
 from htrflow_campaigns.tree import Entry, Tree
 from htrflow_campaigns.yamldoc import Document
 
@@ -21,6 +22,14 @@ def read(tree: Tree, entry: Entry) -> tuple[Document | None, list[Problem]]:
     if isinstance(content, Problem):
         return None, [content]
     return yamldoc.parse(entry.path, content)
+
+
+def _first(found: t.Sequence[Problem]) -> t.Sequence[Problem]:
+    """What is said of the problems of one file."""
+    if len(found) <= limits.FILE_PROBLEMS:
+        return found
+    said = ordered(found)[: limits.FILE_PROBLEMS + 1]
+    return [*said[: limits.FILE_PROBLEMS], rules.TOO_MANY_PROBLEMS.at(said[-1].position, limit=limits.FILE_PROBLEMS)]
 
 
 @dataclasses.dataclass
@@ -49,12 +58,11 @@ class Loaded:
         context = campaign_checks.Context(self.converter, {entry.name for entry in self.tree.pipelines})
         for entry in self.tree.campaigns:
             document, problems = read(self.tree, entry)
-            self.problems += problems
             if document is None:
-                self.problems += campaign_checks.check_name(entry.path, entry.name)
+                self.problems += _first([*problems, *campaign_checks.check_name(entry.path, entry.name)])
                 continue
-            campaign, problems = campaign_checks.check(document, entry.name, context)
-            self.problems += problems
+            campaign, found = campaign_checks.check(document, entry.name, context)
+            self.problems += _first([*problems, *found])
             if campaign is not None:
                 yield campaign, document
 
@@ -66,19 +74,20 @@ def load(tree: Tree) -> Loaded:
     converter: Converter | None = None
     if tree.converter is not None:
         document, found = read(tree, tree.converter)
-        problems += found
         if document is not None:
             documents[document.path] = document
-            converter, found = converter_checks.check(document)
-            problems += found
+            converter, more = converter_checks.check(document)
+            found = [*found, *more]
+        problems += _first(found)
     pipelines: dict[str, Pipeline] = {}
     for entry in tree.pipelines:
         document, found = read(tree, entry)
-        problems += found
+        pipeline = None
         if document is not None:
             documents[document.path] = document
-            pipeline, found = pipeline_checks.check(document, entry.name, converter)
-            problems += found
-            if pipeline is not None:
-                pipelines[entry.name] = pipeline
+            pipeline, more = pipeline_checks.check(document, entry.name, converter)
+            found = [*found, *more]
+        problems += _first(found)
+        if pipeline is not None:
+            pipelines[entry.name] = pipeline
     return Loaded(tree, converter, pipelines, problems, documents)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import typing as t
 import unicodedata
 
@@ -62,6 +63,18 @@ class Problem:
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
         return (*self.position, self.rule.id, self.what)
+
+
+class Found(list[Problem]):
+    """The problems of one file. ``+=`` takes from a generator only as many as a report has room for, and one more."""
+
+    @property
+    def is_full(self) -> bool:
+        return len(self) > limits.FILE_PROBLEMS
+
+    def __iadd__(self, more: t.Iterable[Problem]) -> t.Self:  # type: ignore[override, misc]
+        self.extend(itertools.islice(more, max(0, limits.FILE_PROBLEMS + 1 - len(self))))
+        return self
 
 
 def show(value: object) -> str:

@@ -46,7 +46,7 @@ def arrange(paths: t.Iterable[str], read: t.Callable[[str], bytes | Problem]) ->
         stem, ending = pathlib.PurePath(file).stem, pathlib.PurePath(file).suffix
         if not path.isprintable():
             problems.append(rules.FILE_NAME.at(Position(show_path(path))))
-        elif reason := _not_read(folder, ending):
+        elif reason := _not_read(folder, stem, ending):
             problems.append(rules.NOT_READ.at(Position(path), reason=Words(reason[0]), instead=Words(reason[1])))
         elif folder in found and ending in ENDINGS and (folder or stem == "converter"):
             other = found[folder].setdefault(stem, Entry(path, stem))
@@ -54,17 +54,24 @@ def arrange(paths: t.Iterable[str], read: t.Callable[[str], bytes | Problem]) ->
                 name = Words(f'{FOLDERS[folder]} "{stem}"' if folder else "the settings of this repo")
                 problems.append(rules.SAME_STEM.at(Position(path), other=Words(other.path), name=name))
     converter = found[""].get("converter")
-    if converter is None:
+    misnamed = any(problem.rule is rules.NOT_READ and "/" not in problem.position.path for problem in problems)
+    if converter is None and not misnamed:
         problems.append(rules.CONVERTER_MISSING.at(Position("converter.yaml")))
     by_name = {folder: [entries[name] for name in sorted(entries)] for folder, entries in found.items()}
     return Tree(converter, by_name["campaigns"], by_name["pipelines"], problems, read)
 
 
-def _not_read(folder: str, ending: str) -> tuple[str, str] | None:
-    """Why a file that looks like a campaign or a pipeline is none, and what to do; None when all is well."""
+def _not_read(folder: str, stem: str, ending: str) -> tuple[str, str] | None:
+    """Why a file that looks like one of a campaigns repo is none, and what to do; None when all is well."""
     top, _, below = folder.partition("/")
+    if folder in FOLDERS and (ending == ".json" or (not ending and not stem.isupper())):
+        return f"its name does not end in {ENDINGS[0]}", f"rename it to end in {ENDINGS[0]}"
+    if folder in FOLDERS and ending == ".txt" and stem.lower().endswith(ENDINGS):
+        return "its ending is .txt", f"rename it to {stem}"
     if ending.lower() not in ENDINGS:
         return None
+    if not folder and stem.lower() == "converter" and stem + ending not in ("converter.yaml", "converter.yml"):
+        return "upper-case letters make it another name", "rename it to converter.yaml"
     if top in FOLDERS and below:
         return f"only files directly in {top}/ are", f"move it to {top}/"
     if top in FOLDERS and ending not in ENDINGS:
@@ -97,8 +104,9 @@ def _walk(root: pathlib.Path) -> t.Iterator[str]:
             for folder, folders, files in os.walk(entry.path):
                 folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
                 here = pathlib.PurePath(folder).relative_to(root).as_posix()
-                # A folder or link that is called like a YAML file is listed too, so that something is said about it.
-                yield from (f"{here}/{file}" for file in [*files, *folders] if not file.startswith("."))
+                # A folder that is called like a YAML file is listed too, so that something is said about it.
+                files += [folder for folder in folders if folder.lower().endswith(ENDINGS)]
+                yield from (f"{here}/{file}" for file in files if not file.startswith("."))
         else:
             yield name
 
@@ -112,6 +120,11 @@ def _check_folders(root: pathlib.Path) -> t.Iterator[Problem]:
         elif folder.exists() and not folder.is_dir():
             instead = Words(f"make it a folder with the .yaml files of the {name}")
             yield rules.NOT_A_FOLDER.at(position, instead=instead)
+        elif folder.is_dir():
+            for entry in folder.iterdir():
+                if entry.is_symlink() and entry.is_dir() and not entry.name.endswith(ENDINGS):
+                    below = Position(show_path(f"{name}/{entry.name}"))
+                    yield rules.LINK.at(below, reason=Words("leads to a folder, and only files are read"))
 
 
 def _read(root: pathlib.Path, path: str) -> bytes | Problem:
@@ -120,15 +133,12 @@ def _read(root: pathlib.Path, path: str) -> bytes | Problem:
         if file.is_symlink() and (problem := _check_link(root, file, position)):
             return problem
         # O_NONBLOCK: a named pipe would wait for a writer for ever.
+        mode = file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = Words("a folder" if stat.S_ISDIR(mode) else "a special file")
+            return rules.NOT_A_FILE.at(position, kind=kind, instead=Words("remove or rename it"))
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as stream:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                kind, instead = (
-                    Words("a folder" if stat.S_ISDIR(mode) else "a special file"),
-                    Words("remove or rename it"),
-                )
-                return rules.NOT_A_FILE.at(position, kind=kind, instead=instead)
             return stream.read(limits.FILE_BYTES + 1)
     except OSError as error:
         return rules.UNREADABLE.at(position, reason=Words((error.strerror or "unknown error").lower()))

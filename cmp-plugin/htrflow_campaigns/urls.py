@@ -5,16 +5,21 @@ from __future__ import annotations
 import ipaddress
 import re
 import typing as t
+import unicodedata
 
-from htrflow_campaigns.problems import Words
+from htrflow_campaigns.problems import Words, show
 
-_EXAMPLE = "https://example.org/scan-0001.jpg"
+_WHOLE = "write the whole address, which starts with http:// or https://"
 
 #: Nearly every address; all others are looked at part by part.
 _ORDINARY = re.compile(
-    r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+    r"https?://(?![^/]{254})(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
     r"(?:/[!#-;=?-\[\]_a-z~]*)?",
     re.ASCII,
+)
+#: Characters without a shape: they join, part and turn the text around them, and come along when text is copied.
+_HIDDEN = re.compile(
+    "[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?([^/?#]*)(.*)", re.DOTALL)
 _LABEL = re.compile(r"[^\W_](?:[\w-]{0,61}[^\W_])?|_[\w-]{0,62}")
@@ -35,26 +40,34 @@ def fault(url: str) -> Fault | None:
     if _ORDINARY.fullmatch(url):
         return None
     if not url:
-        return _fault("is empty", "write an address, such as {example}")
+        return _fault("is empty", _WHOLE)
     if space := re.search(r"[\s\x00-\x20\x7f-\xa0]", url):
-        kind = "white space" if space.group().isspace() else "a control character"
-        return _fault(f"holds {kind} at character {space.start() + 1}", "write a space inside an address as %20")
+        sign, rest = space.group(), url[space.end() :]
+        other = "white space" if sign.isspace() else "a control character"
+        kind = {" ": "a space", "\n": "a line break", "\t": "a tab"}.get(sign, other)
+        instead = "write a space inside an address as %20" if sign == " " and rest.strip() else "delete it"
+        instead = "write each address on a line of its own" if "://" in rest else instead
+        return _fault(f"holds {kind} at character {space.start() + 1}", instead)
     for sign, name in (("\\", "a backslash"), ("<", "a '<'"), (">", "a '>'"), ('"', "a quotation mark")):
         if sign in url:
             return _fault(f"holds {name}", "copy the address from the browser's address bar")
+    if hidden := _HIDDEN.search(url):
+        return _fault(
+            f"holds U+{ord(hidden.group()):04X}, which cannot be seen, at character {hidden.start() + 1}", "delete it"
+        )
     match = _PARTS.fullmatch(url)
     if match is None or not match[2]:
-        return _fault("has no http:// or https:// at its start", "write the whole address, such as {example}")
+        return _fault("has no http:// or https:// at its start", _WHOLE)
     scheme, _, authority, _ = match.groups()
     if scheme.lower() not in ("http", "https"):
-        return _fault(f"starts with {scheme}://", "write an address that starts with http:// or https://")
+        return _fault(f"starts with {show(scheme)[1:-1]}://", _WHOLE)
     if "@" in authority:
         return _fault("holds a user name or password, which everyone could read", "delete what stands before the '@'")
     return _authority_fault(authority)
 
 
 def _fault(reason: str, instead: str) -> Fault:
-    return Fault(Words(reason), Words(instead.format(example=_EXAMPLE)))
+    return Fault(Words(reason), Words(instead))
 
 
 def _authority_fault(authority: str) -> Fault | None:
@@ -66,20 +79,31 @@ def _authority_fault(authority: str) -> Fault | None:
             "has a port that is not a number from 1 to 65535", "correct the number after the ':', or delete it"
         )
     if not host:
-        return _fault("has no host name", "write the whole address, such as {example}")
+        return _fault("has no host name", _WHOLE)
     bad_host = _fault("has a host name that a browser cannot open", "check the part between // and the next /")
     if host.startswith("["):
-        return None if _is_ip(ipaddress.IPv6Address, host[1:-1]) and host.endswith("]") else bad_host
-    labels = host.removesuffix(".").split(".")
-    if labels[-1].isascii() and re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]*", labels[-1]):
+        # Browsers open no address with a zone (%eth0).
+        is_ip = host.endswith("]") and "%" not in host and _is_ip(ipaddress.IPv6Address, host[1:-1])
+        return None if is_ip else bad_host
+    # In every script's digits: a browser takes them for the ASCII ones.
+    plain = unicodedata.normalize("NFKC", host)
+    labels = plain.removesuffix(".").split(".")
+    if re.fullmatch(r"[0-9]+|0[xX][0-9a-fA-F]*", labels[-1], re.ASCII):
         return None if _is_ip(ipaddress.IPv4Address, host) else bad_host
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
+        return bad_host
+    # IDNA 2008, which requests follows, takes letters, marks and digits as they are in lower case.
+    if not host.isascii() and (plain != host or not all(map(_is_idna, host.lower()))):
         return bad_host
     try:
         host.encode("idna")
     except UnicodeError:
         return bad_host
     return None
+
+
+def _is_idna(character: str) -> bool:
+    return character in "-." or unicodedata.category(character) in ("Ll", "Lo", "Lm", "Mn", "Mc", "Nd")
 
 
 def _is_ip(kind: type, text: str) -> bool:

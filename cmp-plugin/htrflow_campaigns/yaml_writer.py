@@ -10,6 +10,16 @@ from yaml.emitter import ScalarAnalysis
 
 #: Texts that a reader of YAML 1.2, or Go's, takes for a number or a truth value and PyYAML leaves unquoted.
 _MISREAD_ELSEWHERE = re.compile(r"[yYnN]|[-+]?\.?[0-9][0-9a-fA-FxXoO_.eE:+-]*")
+#: Without these a text can stand there as it is. Some of them end a line for one reader and not for another, and some
+#: are dropped or refused.
+_TO_ESCAPE = re.compile("[^\\t\\n -~\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010fffe]")
+#: Lines whose white space a literal block would not keep for every reader: a first line that is empty or indented, a
+#: tab that starts a line, white space that ends one.
+_LOOSE_SPACE = re.compile(r"\A[ \n]|^\t|[ \t]$", re.MULTILINE)
+
+
+def _fits_a_block(text: str) -> bool:
+    return "\n" in text and not _TO_ESCAPE.search(text) and not _LOOSE_SPACE.search(text)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -17,17 +27,27 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        analysis = super().analyze_scalar(scalar)
-        # A tab inside a line is fine in a literal block, which PyYAML forgoes for it.
-        if "\t" in scalar and "\n" in scalar:
-            analysis.allow_block = super().analyze_scalar(scalar.replace("\t", "_")).allow_block
-        return analysis
+        # PyYAML forgoes a literal block for a tab inside a line. As a key the text is written in double quotes.
+        if _fits_a_block(scalar):
+            return ScalarAnalysis(
+                scalar=scalar,
+                empty=False,
+                multiline=True,
+                allow_flow_plain=False,
+                allow_block_plain=False,
+                allow_single_quoted=False,
+                allow_double_quoted=True,
+                allow_block=True,
+            )
+        return super().analyze_scalar(scalar)
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text:
+    if _fits_a_block(text):
         style = "|"
+    elif "\n" in text or _TO_ESCAPE.search(text):
+        style = '"'
     elif _MISREAD_ELSEWHERE.fullmatch(text):
         style = "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import array
 import bisect
+import io
+import itertools
+import math
 import re
 import typing as t
 
@@ -20,7 +23,7 @@ from yaml.nodes import ScalarNode
 from yaml.resolver import Resolver
 
 from htrflow_campaigns import limits, yaml_errors
-from htrflow_campaigns.problems import Position, Problem, Words
+from htrflow_campaigns.problems import Found, Position, Problem, Words, show
 from htrflow_campaigns.rules import files as rules
 from htrflow_campaigns.rules import structure
 
@@ -28,9 +31,19 @@ Key = str | int
 Path = tuple[Key, ...]
 
 _CONTROL = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + name for name in ("str", "map", "seq")}
-
+_SMALL_MAPPING = 32
+#: io.StringIO takes four bytes a character, so a text goes through it in pieces.
+_PIECE_CHARACTERS = 1 << 20
+#: No number and no date is longer. Beyond this many characters, reading one takes time that grows with the square.
+_NUMBER_CHARACTERS = 100
+#: libyaml holds every %TAG line against all those before it.
+_TAG_LINES = re.compile("(?:^|[\r\n\x85\u2028\u2029])%TAG")
+_MOST_TAG_LINES = 100
+#: Characters of one key or value. A ConfigMap holds no more; matching a longer one takes memory in proportion.
+_TEXT_CHARACTERS = limits.CONFIG_MAP_BYTES
 
 _NO_SOURCES: t.Mapping[Key, str] = {}
 
@@ -65,13 +78,33 @@ class Text:
     def __init__(self, path: str, text: str) -> None:
         self.path = path
         self.text = text
-        self._starts: list[int] | None = None
+        self._starts: array.array[int] | None = None
 
     def position(self, offset: int) -> Position:
         if self._starts is None:
-            self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", self.text))]
+            self._starts = _line_starts(self.text)
         line = bisect.bisect_right(self._starts, offset)
         return Position(self.path, line, offset - self._starts[line - 1] + 1)
+
+    def character(self, position: Position) -> str:
+        """What stands at a position that :meth:`position` gave, or nothing at the end."""
+        assert self._starts is not None
+        offset = self._starts[position.line - 1] + position.column - 1
+        return self.text[offset : offset + 1]
+
+
+def _line_starts(text: str) -> array.array[int]:
+    """The offsets at which lines start. Ten million empty lines take a second and four bytes each."""
+    starts, start = array.array("I", [0]), 0
+    while start < len(text):
+        stop = start + _PIECE_CHARACTERS
+        stop += text[stop - 1 : stop + 1] == "\r\n"
+        lines = io.StringIO(text[start:stop], newline="")
+        starts.extend(itertools.islice(itertools.accumulate(map(len, lines), initial=start), 1, None))
+        if text[min(stop, len(text)) - 1] not in "\r\n":
+            starts.pop()
+        start = stop
+    return starts
 
 
 class Document(Text):
@@ -85,6 +118,7 @@ class Document(Text):
         super().__init__(path, text)
         self.root: t.Any = None
         self.root_source: str | None = None
+        self._orders: dict[int, dict[str, int]] = {}
 
     def at(self, path: Path, *, key: bool = False) -> Position:
         """Where the value at ``path`` stands, or with ``key`` the key that leads to it."""
@@ -92,7 +126,7 @@ class Document(Text):
         offset = container.offset if isinstance(container, Mapping | Sequence) else 0
         for step in path:
             if isinstance(container, Mapping) and step in container:
-                index = 2 * list(container).index(t.cast(str, step)) + (0 if key and step == path[-1] else 1)
+                index = 2 * self.index(container, t.cast(str, step)) + (0 if key and step == path[-1] else 1)
             elif isinstance(container, Sequence) and isinstance(step, int) and step < len(container):
                 index = step
             else:
@@ -100,6 +134,16 @@ class Document(Text):
             offset = container.offsets[index]
             container = container[step]
         return self.position(offset)
+
+    def index(self, mapping: Mapping, key: str) -> int:
+        """The place of ``key`` among the keys of ``mapping``, counted from 0."""
+        order = self._orders.get(id(mapping))
+        if order is None:
+            order = {known: number for number, known in enumerate(mapping)}
+            # Small ones are not worth keeping; a large one would be gone through again for each of its problems.
+            if len(mapping) > _SMALL_MAPPING:
+                self._orders[id(mapping)] = order
+        return order[key]
 
     def source(self, path: Path) -> str | None:
         """What is written at ``path``, when YAML read it as something other than text."""
@@ -114,20 +158,21 @@ class Document(Text):
 def decode(path: str, content: bytes) -> tuple[str, list[Problem]]:
     """``content`` as text, without a byte-order mark, and what is wrong with its characters."""
     if len(content) > limits.FILE_BYTES:
-        found, limit = (Words(f"{size / limits.MIB:.0f} MiB") for size in (len(content), limits.FILE_BYTES))
-        return "", [rules.FILE_TOO_LARGE.at(Position(path), found=found, limit=limit)]
-    problems = []
-    if content.startswith(b"\xef\xbb\xbf"):
+        limit = Words(f"{limits.FILE_BYTES // limits.MIB} MiB")
+        return "", [rules.FILE_TOO_LARGE.at(Position(path), found=Words(f"more than {limit}"), limit=limit)]
+    problems: list[Problem] = []
+    if content.startswith(_BYTE_ORDER_MARK):
         content = content[3:]
         problems.append(rules.BYTE_ORDER_MARK.at(Position(path)))
+    # Latin letters in UTF-16 have a NUL in every other byte.
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content.count(0) > len(content) // 3:
+        return "", [*problems, rules.NOT_UTF8.at(Position(path), reason=Words("it is UTF-16"))]
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = Text(path, content[: error.start].decode("utf-8"))
-        bad = Words("the byte 0x" + content[error.start : error.start + 1].hex())
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            bad = Words("it is UTF-16, and its first byte")
-        return "", [*problems, rules.NOT_UTF8.at(before.position(len(before.text)), bytes=bad)]
+        reason = Words(f"the byte 0x{content[error.start]:02x} cannot be read")
+        return "", [*problems, rules.NOT_UTF8.at(before.position(len(before.text)), reason=reason)]
     if control := _CONTROL.search(text):
         position = Text(path, text).position(control.start())
         character = Words(f"U+{ord(control.group()):04X}")
@@ -137,18 +182,22 @@ def decode(path: str, content: bytes) -> tuple[str, list[Problem]]:
 
 def parse(path: str, content: bytes) -> tuple[Document | None, list[Problem]]:
     """The data of one file, or None when there is none to work with, and the problems of its text and YAML."""
-    text, problems = decode(path, content)
+    text, found = decode(path, content)
+    problems = Found(found)
     if any(problem.rule.level == "problem" for problem in problems):
         return None, problems
     document = Document(path, text)
     builder = _Builder(document, problems)
     try:
-        builder.build()
+        # libyaml takes UTF-8: given text, it would make a copy. A mark at the start it would skip, and miscount.
+        builder.build(text if content.startswith(_BYTE_ORDER_MARK) else content)
     except MarkedYAMLError as error:
         problems.append(yaml_errors.explain(document, error))
         return None, problems
     except _StopReadingError:
         return None, problems
+    finally:
+        builder.say_duplicates()
     return document, problems
 
 
@@ -163,15 +212,23 @@ class _StopReadingError(Exception):
 class _Builder:
     """Builds a document from libyaml's events, without recursion."""
 
-    def __init__(self, document: Document, problems: list[Problem]) -> None:
+    def __init__(self, document: Document, problems: Found) -> None:
         self.document = document
         self.problems = problems
         self.anchors: dict[str, tuple[t.Any, str | None]] = {}
         self.open: set[int] = set()
+        #: Of each open mapping, the keys that came by ``<<``, with the offsets of those that are then written.
+        self.merged: dict[int, dict[str, tuple[int, int] | None]] = {}
+        self.twice: list[tuple[Mapping, str, int]] = []
         self.values = 0
 
-    def build(self) -> None:
-        parser = CParser(self.document.text)
+    def build(self, content: str | bytes) -> None:
+        text = self.document.text
+        if text.count("%TAG") > _MOST_TAG_LINES and len(lines := _TAG_LINES.findall(text)) > _MOST_TAG_LINES:
+            offset = text.index(lines[0]) + len(lines[0]) - len("%TAG")
+            reason, remedy = Words("a line that starts with '%' is an instruction to YAML"), Words("delete it")
+            self.refuse(rules.YAML_SYNTAX.at(self.document.position(offset), reason=reason, remedy=remedy))
+        parser = CParser(content)
         try:
             self.read(parser.get_event)
         finally:
@@ -184,6 +241,7 @@ class _Builder:
         in_list, key, key_offset = True, None, 0
         stack: list[tuple[t.Any, bool, t.Any, int]] = []
         documents = 0
+        large = len(self.document.text) > _TEXT_CHARACTERS
         while (event := next_event()) is not None:
             kind = type(event)
             source = None
@@ -193,6 +251,8 @@ class _Builder:
                     self.refuse_size()
                 value = event.value
                 offset = event.start_mark.index
+                if large and len(value) > _TEXT_CHARACTERS:
+                    self.refuse_text(event)
                 if event.tag is not None:
                     self.check_tag(event)
                 elif value[:1] in _RESOLVERS and not event.style and event.implicit[0]:
@@ -208,6 +268,8 @@ class _Builder:
                 value, offset = container, container.offset
                 value.size += self.values
                 self.open.discard(id(value))
+                if self.merged:
+                    self.place_merged(value)
                 container, in_list, key, key_offset = stack.pop()
             elif kind is ev.AliasEvent:
                 value, source = self.alias(event)
@@ -229,7 +291,7 @@ class _Builder:
                 if key is _NO_KEY:
                     pass
                 elif key in container or key == "<<":
-                    self.odd_entry(container, key, value, key_offset)
+                    self.odd_entry(container, key, value, source, key_offset, offset)
                 else:
                     container[key] = value
                     container.offsets.append(key_offset)
@@ -247,14 +309,24 @@ class _Builder:
         self.problems.append(problem)
         raise _StopReadingError
 
+    def note(self, problem: Problem) -> None:
+        self.problems.append(problem)
+        if self.problems.is_full:
+            raise _StopReadingError
+
     def refuse_size(self) -> t.NoReturn:
         found, limit = Words(f"more than {limits.FILE_VALUES} values"), Words(f"{limits.FILE_VALUES} values")
         self.refuse(rules.FILE_TOO_LARGE.at(Position(self.document.path), found=found, limit=limit))
 
+    def refuse_text(self, event: t.Any) -> t.NoReturn:
+        found = Words(f"a text of {len(event.value)} characters")
+        limit = Words(f"{_TEXT_CHARACTERS} characters of one text")
+        self.refuse(rules.FILE_TOO_LARGE.at(self.place(event), found=found, limit=limit))
+
     def check_tag(self, event: t.Any) -> None:
         if event.tag is not None and event.tag not in _PLAIN_TAGS and event.tag != "!":
             tag = event.tag.replace(_TAG, "!!", 1)
-            self.problems.append(rules.TAG.at(self.place(event), tag=tag))
+            self.note(rules.TAG.at(self.place(event), tag=tag))
 
     def start(self, event: t.Any, depth: int) -> Mapping | Sequence:
         if depth >= limits.FILE_DEPTH:
@@ -272,11 +344,13 @@ class _Builder:
 
     def alias(self, event: t.Any) -> tuple[t.Any, str | None]:
         if event.anchor not in self.anchors:
-            reason = Words(f"the alias *{event.anchor} names nothing: there is no &{event.anchor} before it")
+            name = show(event.anchor)[1:-1]
+            reason = Words(f"the alias *{name} names nothing: there is no &{name} before it")
             self.refuse(rules.ALIAS.at(self.place(event), reason=reason))
         value, source = self.anchors[event.anchor]
         if id(value) in self.open:
-            self.refuse(rules.ALIAS.at(self.place(event), reason=Words(f"the alias *{event.anchor} holds itself")))
+            reason = Words(f"the alias *{show(event.anchor)[1:-1]} holds itself")
+            self.refuse(rules.ALIAS.at(self.place(event), reason=reason))
         self.values += value.size if isinstance(value, Mapping | Sequence) else 1
         if self.values > limits.FILE_VALUES:
             reason = Words(f"with this alias the file stands for more than {limits.FILE_VALUES} values")
@@ -288,33 +362,61 @@ class _Builder:
             return value
         shown = source if source is not None else "{…}" if isinstance(value, Mapping) else "[…]"
         position = self.document.position(offset)
-        self.problems.append(structure.KEY_NOT_TEXT.at(position, source=shown, read=Words(describe(value))))
+        self.note(structure.KEY_NOT_TEXT.at(position, source=shown, read=Words(describe(value))))
         return _NO_KEY
 
-    def odd_entry(self, mapping: Mapping, name: str, value: t.Any, offset: int) -> None:
-        """An entry whose key is there already, or which merges another mapping."""
-        if name in mapping:
-            first = self.document.position(mapping.offsets[2 * list(mapping).index(name)]).line
-            self.problems.append(rules.DUPLICATE_KEY.at(self.document.position(offset), key=name, first=first))
+    def odd_entry(
+        self, mapping: Mapping, name: str, value: t.Any, source: str | None, key_offset: int, offset: int
+    ) -> None:
+        """An entry whose key is there already, or which merges other mappings. A written key replaces a merged one."""
+        merged = self.merged.get(id(mapping), {})
+        if name in merged and merged[name] is None:
+            merged[name] = key_offset, offset
+            mapping[name] = value
+            if source is not None or name in mapping.sources:
+                keep_source(mapping, name, source)
             return
+        if name in mapping:
+            self.twice.append((mapping, name, key_offset))
+            if len(self.twice) > limits.FILE_PROBLEMS:
+                raise _StopReadingError
+            return
+        merged = self.merged.setdefault(id(mapping), {})
         for other in value if isinstance(value, Sequence) else [value]:
             if not isinstance(other, Mapping):
                 reason = Words("<< takes a mapping, or a list of mappings")
-                self.problems.append(rules.ALIAS.at(self.document.position(offset), reason=reason))
+                self.note(rules.ALIAS.at(self.document.position(offset), reason=reason))
                 continue
-            for index, merged in enumerate(other):
-                if merged not in mapping:
-                    mapping[merged] = other[merged]
+            for index, key in enumerate(other):
+                if key not in mapping:
+                    merged[key] = None
+                    mapping[key] = other[key]
                     mapping.offsets.extend(other.offsets[2 * index : 2 * index + 2])
-                    if merged in other.sources:
-                        keep_source(mapping, merged, other.sources[merged])
+                    if key in other.sources:
+                        keep_source(mapping, key, other.sources[key])
+
+    def place_merged(self, mapping: Mapping | Sequence) -> None:
+        merged = self.merged.pop(id(mapping), None)
+        for index, key in enumerate(mapping if merged else ()):
+            if offsets := merged and merged.get(key):
+                mapping.offsets[2 * index], mapping.offsets[2 * index + 1] = offsets
+
+    def say_duplicates(self) -> None:
+        """Looks for the first place of each key that stands twice only when all is read, once for each mapping."""
+        for mapping, name, offset in self.twice:
+            first = self.document.position(mapping.offsets[2 * self.document.index(mapping, name)]).line
+            self.problems.append(rules.DUPLICATE_KEY.at(self.document.position(offset), key=name, first=first))
 
 
-def keep_source(container: Mapping | Sequence, key: Key, source: str) -> None:
+def keep_source(container: Mapping | Sequence, key: Key, source: str | None) -> None:
     # Most containers hold nothing but text, so all of those share one empty mapping.
     if container.sources is _NO_SOURCES:
         container.sources = {}
-    t.cast("dict[Key, str]", container.sources)[key] = source
+    sources = t.cast("dict[Key, str]", container.sources)
+    if source is None:
+        del sources[key]
+    else:
+        sources[key] = source
 
 
 _RESOLVERS = Resolver.yaml_implicit_resolvers
@@ -326,6 +428,8 @@ def read_plain(text: str) -> tuple[t.Any, str | None]:
 
     A number or date that looks like one and is none (``2024-13-45``, ``1:99``) is a text, and its source is kept.
     """
+    if len(text) > _NUMBER_CHARACTERS:
+        return text, None
     for tag, pattern in _RESOLVERS.get(text[:1], ()):
         if not pattern.match(text):
             continue
@@ -346,6 +450,8 @@ def describe(value: object) -> str:
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()}"
     if isinstance(value, int | float):
+        if isinstance(value, float) and not math.isfinite(value):
+            return "something that is not a number" if math.isnan(value) else "infinity"
         text = str(value)
         return f"the number {text if len(text) <= 24 else text[:24] + '…'}"
     if isinstance(value, str):

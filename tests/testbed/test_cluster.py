@@ -90,6 +90,14 @@ def test_kueue_says_how_many_are_before_one_in_the_queue(
     namespace.wait_for(lambda: _CAMPAIGN in waiting(), "the campaign is in the queue")
 
 
+def test_kueue_converts_its_objects_to_its_old_version(cluster: Cluster, namespace: Namespace) -> None:
+    old = cluster.api.get("kueue.x-k8s.io/v1beta1/ClusterQueue", namespace.name)
+
+    assert old["apiVersion"] == "kueue.x-k8s.io/v1beta1"
+    new = cluster.api.get("kueue.x-k8s.io/v1beta2/ClusterQueue", namespace.name)
+    assert old["metadata"]["uid"] == new["metadata"]["uid"]
+
+
 def test_kueues_webhook_refuses_to_move_a_running_campaign_to_another_queue(
     namespace: Namespace, generated: Generated
 ) -> None:

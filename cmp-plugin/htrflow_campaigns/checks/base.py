@@ -46,7 +46,7 @@ class BaseComparison:
             document = self._head.documents[self._head.pipelines[id_].path]
             position = document.at((parts[0],), key=True)
             if id_ in users:
-                part = Words(" and ".join(parts))
+                part = Words(" and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]])))
                 yield rules.RECIPE_CHANGED.at(position, part=part, pipeline=id_, campaigns=_list(users[id_]))
             elif "steps" in parts:
                 yield rules.STEPS_REPLACED.at(document.at(("steps",), key=True), pipeline=id_)
@@ -64,10 +64,10 @@ class BaseComparison:
             yield rules.PIPELINE_CHANGED.at(
                 position, campaign=campaign.name, before=before.pipeline, after=campaign.pipeline, before_plain=plain
             )
-        if document.root["volumes"] != base_document.root["volumes"]:
-            yield _volumes_problem(document, campaign, before)
-        elif campaign.volumes != before.volumes:
+        if campaign.volumes != before.volumes and document.root["volumes"] == base_document.root["volumes"]:
             self._moved.append(campaign.name)
+        elif campaign.volumes != before.volumes:
+            yield _volumes_problem(document, campaign, before)
         yield from self._window(document, campaign, before, *pair)
 
     def end(self) -> t.Iterator[Problem]:
@@ -114,7 +114,7 @@ class BaseComparison:
     def _window(
         self, document: Document, after: Campaign, before: Campaign, head: Converter, base: Converter
     ) -> t.Iterator[Problem]:
-        if after.suspend or before.suspend:
+        if after.suspend or before.suspend or len(after.volumes) != len(before.volumes):
             return
         was, is_ = _pods(before, base), _pods(after, head)
         if was == is_:

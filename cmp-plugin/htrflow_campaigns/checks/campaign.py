@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from htrflow_campaigns import limits, names, parts, schemas, structure, urls
 from htrflow_campaigns.model import Campaign, Converter, Volume
-from htrflow_campaigns.problems import Position, Problem, Words
+from htrflow_campaigns.problems import Found, Position, Problem, Words, show
 from htrflow_campaigns.rules import campaign as rules
 from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
 
@@ -31,7 +32,8 @@ def check_name(path: str, name: str) -> list[Problem]:
 
 def check(document: Document, name: str, context: Context) -> tuple[Campaign | None, list[Problem]]:
     """The campaign, or None when something is wrong with it, and its problems and warnings."""
-    problems = check_name(document.path, name) + structure.check(document, "campaign")
+    problems = structure.check(document, "campaign")
+    problems += check_name(document.path, name)
     root = document.root
     if not isinstance(root, Mapping):
         return None, problems
@@ -40,7 +42,7 @@ def check(document: Document, name: str, context: Context) -> tuple[Campaign | N
     problems += _references(document, root, context)
     if not problems:
         problems += _pod_names(document, name, lines)
-    if any(problem.rule.level == "problem" for problem in problems):
+    if problems.is_full or any(problem.rule.level == "problem" for problem in problems):
         return None, problems
     campaign = Campaign(
         name=name,
@@ -61,15 +63,20 @@ def _volumes(
 ) -> tuple[list[Volume], list[str], list[Problem]]:
     volumes: list[Volume] = []
     lines: list[str] = []
-    problems: list[Problem] = []
+    problems = Found()
     if not isinstance(items, Sequence):
         return volumes, lines, problems
+    if len(items) > limits.CAMPAIGN_VOLUMES:
+        position = document.at(("volumes", limits.CAMPAIGN_VOLUMES))
+        return volumes, lines, [rules.TOO_MANY_VOLUMES.at(position, count=len(items), limit=limits.CAMPAIGN_VOLUMES)]
     template = converter.source_template if converter else None
     is_id = schemas.pattern("campaign", "properties", "volumes", "items", "else").fullmatch
     first: dict[str, int] = {}
     bare: int | None = None
     id_path: Path
     for index, item in enumerate(items):
+        if problems.is_full:
+            break
         if type(item) is str:
             id_, id_path = item, ("volumes", index)
             volume = Volume(id_, template.replace("{ref}", id_) if template else "")
@@ -102,10 +109,10 @@ def _volumes(
 
 
 def _named_volume(document: Document, index: int, item: Mapping) -> tuple[Volume, list[Problem]]:
-    problems: list[Problem] = []
+    problems = Found()
     manifest, images = item.get("manifest"), item.get("images")
     if type(manifest) is str:
-        if fault := urls.fault(manifest):
+        if fault := _address_fault(manifest):
             problems.append(
                 rules.URL.at(document.at(("volumes", index, "manifest")), key=Words("manifest"), **fault._asdict())
             )
@@ -114,10 +121,20 @@ def _named_volume(document: Document, index: int, item: Mapping) -> tuple[Volume
     images = images if isinstance(images, Sequence) else []
     addresses = [url for url in images if isinstance(url, str)]
     for number, url in enumerate(images):
-        if isinstance(url, str) and (fault := urls.fault(url)):
+        if problems.is_full:
+            break
+        if isinstance(url, str) and (fault := _address_fault(url)):
             key, position = Words(f"image {number + 1}"), document.at(("volumes", index, "images", number))
             problems.append(rules.URL.at(position, key=key, **fault._asdict()))
     return Volume(item["id"], manifest, tuple(addresses)), problems
+
+
+def _address_fault(url: str) -> urls.Fault | None:
+    if "{ref}" in url:
+        return urls.Fault(
+            Words("holds {ref}, which is filled in only in source_template"), Words("write the whole address")
+        )
+    return urls.fault(url)
 
 
 def _id_problem(document: Document, path: Path, id_: str) -> Problem:
@@ -125,13 +142,16 @@ def _id_problem(document: Document, path: Path, id_: str) -> Problem:
     if "/" in id_ and not id_.lower().startswith(("http:", "https:")):
         return rules.REFERENCE_CODE.at(position, id=id_)
     if id_.lower().startswith(("http:", "https:")):
-        reason = "it is an address, and an address goes with a name of yours as id: and manifest:"
+        reason = "it is an address, which belongs under manifest: of a volume with an id of its own"
+    elif not id_:
+        reason = "it is empty"
+    elif wrong := re.search("[^A-Za-z0-9._-]", id_):
+        reason = f"it holds {'a space' if wrong.group() == ' ' else show(wrong.group())}"
     elif len(id_) > limits.NAME_CHARACTERS:
         reason = f"it has {len(id_)} characters"
-    elif id_ != id_.strip() or not id_:
-        reason = "it is empty or starts or ends with a space"
     else:
-        reason = "it names the folder of the results"
+        end, sign = ("starts", id_[0]) if id_[0] in "._-" else ("ends", id_[-1])
+        reason = f"it {end} with '{sign}'"
     return rules.VOLUME_ID.at(position, id=id_, reason=Words(reason))
 
 
@@ -139,16 +159,18 @@ def _references(document: Document, root: Mapping, context: Context) -> t.Iterat
     pipeline, priority, window = root.get("pipeline"), root.get("priority"), root.get("window")
     if isinstance(pipeline, str) and pipeline and pipeline not in context.pipelines:
         otherwise = f"add pipelines/{pipeline}.yaml" if names.is_pipeline_id(pipeline) else "name a file in pipelines/"
-        instead = structure.suggest(pipeline, context.pipelines, otherwise)
+        instead = structure.suggest(pipeline.rpartition("/")[2], context.pipelines, otherwise)
         yield rules.PIPELINE_UNKNOWN.at(document.at(("pipeline",)), pipeline=pipeline, instead=instead)
     if context.converter is None:
         return
     classes = context.converter.priority_classes
     if isinstance(priority, str) and priority and priority not in classes:
-        position = document.at(("priority",))
-        yield rules.PRIORITY_UNKNOWN.at(position, priority=priority, classes=Words(" or ".join(classes) or "nothing"))
+        otherwise = f"write {structure.either(classes)}, or delete the line" if classes else "delete the line"
+        instead = structure.suggest(priority, classes, otherwise)
+        yield rules.PRIORITY_UNKNOWN.at(document.at(("priority",)), priority=priority, instead=instead)
     limit = context.converter.window
-    if type(window) is int and window > limit:
+    # A number that has a problem of its own is none to clamp.
+    if isinstance(window, int) and limit < window <= limits.INT32_MAX and document.source(("window",)) == str(window):
         yield rules.WINDOW_CLAMPED.at(document.at(("window",)), window=window, limit=limit)
 
 
@@ -159,6 +181,7 @@ def _pod_names(document: Document, name: str, lines: list[str]) -> t.Iterator[Pr
         pod = names.last_pod(job, len(piece))
         if (excess := len(pod) - limits.NAME_CHARACTERS) > 0:
             characters = Words(f"{excess} character{'s' if excess > 1 else ''}")
+            count = Words(f"{len(lines)} volume{'s' if len(lines) > 1 else ''}")
             position = Position(document.path)
-            yield rules.NAME_TOO_LONG.at(position, volumes=len(lines), pod=pod, length=len(pod), excess=characters)
+            yield rules.NAME_TOO_LONG.at(position, volumes=count, pod=pod, length=len(pod), excess=characters)
             return

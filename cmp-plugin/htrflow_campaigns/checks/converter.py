@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import typing as t
 
 from htrflow_campaigns import limits, names, quantities, schemas, structure, urls
 from htrflow_campaigns.model import Converter, Size
-from htrflow_campaigns.problems import Problem, Words
+from htrflow_campaigns.problems import Problem, Words, show
 from htrflow_campaigns.rules import converter as rules
 from htrflow_campaigns.rules.campaign import URL
 from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
@@ -33,9 +34,6 @@ def check(document: Document) -> tuple[Converter | None, list[Problem]]:
 
 def _converter(root: t.Mapping[str, t.Any]) -> Converter:
     value = {key: root.get(key, schemas.default("converter", key)) for key in schemas.load("converter")["properties"]}
-    workdir = schemas.load("converter")["properties"]["sizes"]["additionalProperties"]["properties"]["workdir"][
-        "default"
-    ]
     value["priority_classes"] = tuple(value["priority_classes"])
     value["tolerations"] = tuple({**toleration} for toleration in value["tolerations"])
     value["node_selector"] = {**value["node_selector"]}
@@ -46,12 +44,17 @@ def _converter(root: t.Mapping[str, t.Any]) -> Converter:
             gpu=size["gpu"],
             cpu=str(size["cpu"]),
             memory=str(size["memory"]),
-            workdir=str(size.get("workdir", workdir)),
+            workdir=str(size.get("workdir", _default_workdir())),
             flavor=size.get("flavor"),
         )
         for name, size in value["sizes"].items()
     }
     return Converter(**value)
+
+
+def _default_workdir() -> str:
+    size = schemas.load("converter")["properties"]["sizes"]["additionalProperties"]
+    return t.cast(str, size["properties"]["workdir"]["default"])
 
 
 def _texts(root: Mapping, *keys: str) -> t.Iterator[tuple[Path, str]]:
@@ -74,7 +77,7 @@ def _names(document: Document, root: Mapping) -> t.Iterator[Problem]:
         if not names.is_dns_label(value):
             position = document.at(path, key=path[0] in ("sizes", "flavors"))
             key = Words(f"a name in {path[0]}") if path[0] in ("sizes", "flavors") else structure.label(path)
-            yield rules.KUBERNETES_NAME.at(position, key=key, value=value, dots="", limit=limits.NAME_CHARACTERS)
+            yield rules.KUBERNETES_NAME.at(position, key=key, value=value, dots=Words(""), limit=limits.NAME_CHARACTERS)
     for path, value in _texts(root, "s3_secret", "hf_token_secret", "data_pvc", "runtime_class"):
         optional = path[0] in ("hf_token_secret", "runtime_class")
         if not names.is_subdomain(value) and not (optional and not value):
@@ -96,16 +99,21 @@ def _results_url(document: Document, root: Mapping) -> t.Iterator[Problem]:
 def _source_template(document: Document, root: Mapping) -> t.Iterator[Problem]:
     for path, value in _texts(root, "source_template"):
         reason = None
-        if value.count("{ref}") != 1:
-            reason = f"holds {{ref}} {value.count('{ref}') or 'no'} times"
+        fault = urls.fault(value.replace("{ref}", "R0001203"))
+        if "{ref}" not in value:
+            reason = "does not hold {ref}"
+        elif value.count("{ref}") > 1:
+            reason = f"holds {{ref}} {value.count('{ref}')} times"
         elif re.search("[{}]", value.replace("{ref}", "")):
             reason = "holds braces around something other than {ref}"
-        elif "{ref}" not in value.partition("://")[2].partition("/")[2]:
-            reason = "has {ref} in the part that names the host"
-        if reason:
-            yield rules.SOURCE_TEMPLATE.at(document.at(path), reason=Words(reason.replace("no times", "nowhere")))
-        elif fault := urls.fault(value.replace("{ref}", "R0001203")):
+        elif fault:
             yield URL.at(document.at(path), key=Words("source_template"), **fault._asdict())
+        elif "{ref}" in re.split("[/?#]", value.partition("://")[2])[0]:
+            reason = "has {ref} in the part that names the host"
+        elif "{ref}" in value.partition("#")[2]:
+            reason = "has {ref} behind a '#', and that part of an address is never sent"
+        if reason:
+            yield rules.SOURCE_TEMPLATE.at(document.at(path), reason=Words(reason))
 
 
 def _tolerations(document: Document, root: Mapping) -> t.Iterator[Problem]:
@@ -122,7 +130,8 @@ def _tolerations(document: Document, root: Mapping) -> t.Iterator[Problem]:
         elif isinstance(key, str) and not names.is_label_key(key):
             yield rules.NODE_LABEL.at(document.at(("tolerations", index, "key")), value=key, part=Words("key"))
         elif toleration.get("operator") == "Exists" and toleration.get("value"):
-            shape = "it has a value although its operator is Exists", "delete value, or write operator: Equal"
+            reason = "this toleration has a value although its operator is Exists"
+            shape = reason, "delete value, or write operator: Equal"
         elif "tolerationSeconds" in toleration and toleration.get("effect") != "NoExecute":
             shape = "tolerationSeconds goes only with the effect NoExecute", "delete tolerationSeconds"
         elif isinstance(value := toleration.get("value", ""), str) and not names.is_label_value(value):
@@ -167,20 +176,28 @@ def _size(document: Document, name: str, size: Mapping, flavors: t.Mapping[str, 
         yield rules.FLAVOR_UNKNOWN.at(position, size=name, flavor=flavor, instead=instead)
     amounts = {}
     for key, example in _QUANTITY_EXAMPLES.items():
-        value = size.get(key)
+        value = size.get(key, _default_workdir() if key == "workdir" else None)
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             continue
-        amounts[key] = quantities.parse(str(value))
-        if amounts[key] is None or (str(value).endswith("m") and key != "cpu"):
+        amount = amounts[key] = quantities.parse(str(value))
+        reason = None
+        if amount is None or (str(value).endswith("m") and key != "cpu"):
+            reason = "is not an amount that Kubernetes takes"
+        elif key != "cpu" and amount < limits.MIB:
+            reason = "is less than 1 MiB, since an amount without a unit counts bytes"
+        if reason:
             position, shown = document.at(("sizes", name, key)), value if isinstance(value, str) else str(value)
-            yield rules.QUANTITY.at(position, key=Words(key), value=shown, example=Words(example))
+            yield rules.QUANTITY.at(position, key=Words(key), value=shown, reason=Words(reason), example=Words(example))
+            amounts[key] = None
     memory, workdir = amounts.get("memory"), amounts.get("workdir")
     if memory and workdir and workdir > memory / 2:
-        sizes = {"workdir": Words(size["workdir"]), "memory": Words(size["memory"])}
-        yield rules.WORKDIR_MEMORY.at(document.at(("sizes", name, "workdir")), size=name, **sizes)
+        sizes = {"workdir": Words(size.get("workdir", _default_workdir())), "memory": Words(size["memory"])}
+        position = document.at(("sizes", name, "workdir" if "workdir" in size else "memory"))
+        yield rules.WORKDIR_MEMORY.at(position, size=name, **sizes)
 
 
 def _choices(start: str, names_: t.Iterable[str]) -> str:
-    return (
-        f"{start} {', '.join(names_)}" if [*names_] else "there are none in converter.yaml: add one, or delete the line"
-    )
+    shown = [show(name)[1:-1] for name in itertools.islice(names_, 11)]
+    if not shown:
+        return "there are none in converter.yaml: add one, or delete the line"
+    return f"{start} {', '.join(shown[:10])}{' and others' if len(shown) > 10 else ''}"

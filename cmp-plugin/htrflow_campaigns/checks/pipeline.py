@@ -10,9 +10,10 @@ import typing as t
 
 from htrflow_campaigns import htrflow_steps, limits, names, structure
 from htrflow_campaigns.model import Converter, Pipeline
-from htrflow_campaigns.problems import Position, Problem, Words, show
+from htrflow_campaigns.problems import Found, Position, Problem, Words, show
 from htrflow_campaigns.recipe import pipeline_yaml
 from htrflow_campaigns.rules import pipeline as rules
+from htrflow_campaigns.rules.files import FILE_TOO_LARGE
 from htrflow_campaigns.rules.structure import VALUE_NOT_PLAIN
 from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence, describe
 
@@ -20,12 +21,15 @@ _IMAGE = re.compile(
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]{1,5})?/)?"
     r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*@sha256:[0-9a-f]{64}"
 )
+_IMAGE_CHARACTERS = 512
+#: Values of a pipeline: each takes YAML's writer some 40 microseconds.
+_VALUES = 20_000
 _COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pipeline | None, list[Problem]]:
     """The pipeline, or None when something is wrong with it, and its problems and warnings."""
-    problems = [] if names.is_pipeline_id(id_) else [rules.ID.at(Position(document.path), id=id_)]
+    problems = Found([] if names.is_pipeline_id(id_) else [rules.ID.at(Position(document.path), id=id_)])
     problems += structure.check(document, "pipeline")
     root = document.root
     if not isinstance(root, Mapping):
@@ -34,8 +38,12 @@ def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pi
     problems += _size(document, root.get("size"), converter)
     problems += _plain(document, ("steps",), root.get("steps"))
     problems += _steps(document, root.get("steps"))
-    if any(problem.rule.level == "problem" for problem in problems):
+    if problems.is_full or any(problem.rule.level == "problem" for problem in problems):
         return None, problems
+    if root.size > _VALUES:
+        position, found = document.at(("steps",), key=True), Words(f"more than {_VALUES} values")
+        limit = Words(f"{_VALUES} values of a pipeline")
+        return None, [*problems, FILE_TOO_LARGE.at(position, found=found, limit=limit)]
     pipeline = Pipeline(
         id=id_,
         path=document.path,
@@ -54,10 +62,12 @@ def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pi
 
 
 def _image(document: Document, image: t.Any) -> t.Iterator[Problem]:
-    if not isinstance(image, str) or _IMAGE.fullmatch(image):
+    if not isinstance(image, str) or (len(image) <= _IMAGE_CHARACTERS and _IMAGE.fullmatch(image)):
         return
     repository, at, digest = image.partition("@")
-    if not at:
+    if not repository.strip("/") or image.startswith("sha256:"):
+        reason = "does not name a repository"
+    elif not at:
         reason = "is not pinned: its author can put another image behind the same name"
     elif not re.fullmatch("sha256:[0-9a-f]{64}", digest):
         reason = "is not pinned by a sha256 digest of 64 hexadecimal digits"
@@ -87,13 +97,16 @@ def _plain(document: Document, path: Path, value: t.Any) -> t.Iterator[Problem]:
 
 
 def _steps(document: Document, steps: t.Any) -> t.Iterator[Problem]:
-    segmentations = 0
+    # Of a step that is not understood nobody knows what it finds.
+    segmentations, understood = 0, True
     for index, step in enumerate(steps) if isinstance(steps, Sequence) else ():
         name = step.get("step") if isinstance(step, Mapping) else None
         if not isinstance(name, str) or not name:
+            understood = False
             continue
         path: Path = ("steps", index)
         if name.lower() in htrflow_steps.REFUSED_STEPS:
+            understood = False
             _, reason, instead = htrflow_steps.REFUSED_STEPS[name.lower()]
             yield rules.STEP_REFUSED.at(
                 document.at((*path, "step")), step=name, reason=Words(reason), instead=Words(instead)
@@ -101,24 +114,31 @@ def _steps(document: Document, steps: t.Any) -> t.Iterator[Problem]:
         elif name.lower() in htrflow_steps.MODEL_STEPS:
             model, problems = _model_step(document, path, step)
             yield from problems
-            if model and model.does == "reads lines" and segmentations < 2:
+            understood = understood and model is not None
+            if understood and model and model.does == "reads lines" and segmentations < 2:
                 count = ("no step finds regions or lines", "only one step segments the page")[segmentations]
                 position = document.at((*path, "settings", "model"))
                 yield rules.READER_WITHOUT_LINES.at(position, model=Words(model.name), count=Words(count))
             segmentations += model is not None and model.does == "segments"
         elif name.lower() not in htrflow_steps.OTHER_STEPS:
+            understood = False
             instead = _closest(name, {**htrflow_steps.MODEL_STEPS, **htrflow_steps.OTHER_STEPS})
             yield rules.STEP_UNKNOWN.at(document.at((*path, "step")), step=name, instead=instead)
 
 
 def _model_step(document: Document, path: Path, step: Mapping) -> tuple[htrflow_steps.Model | None, list[Problem]]:
     settings = step.get("settings", Mapping(0))
-    if not isinstance(settings, Mapping):
+    if not isinstance(settings, Mapping) or len({*step} - {"step", "settings"}) > 0:
         return None, []
-    problems = []
+    problems = Found()
     for key in settings:
+        if problems.is_full:
+            break
         if key not in htrflow_steps.SETTINGS:
             problems.append(rules.SETTINGS_BESIDE.at(document.at((*path, "settings", key), key=True), key=key))
+    if "generation_settings" in settings:
+        place = (*path, "settings", "generation_settings")
+        problems += structure.expect_mapping(document, place, settings["generation_settings"])
     here = (*path, "settings") if settings else path
     name = settings.get("model")
     if not isinstance(name, str) or not name:
@@ -141,13 +161,16 @@ def _model_settings(
 ) -> t.Iterator[Problem]:
     place: Path = (*path, "settings", "model_settings")
     found = settings.get("model_settings", Mapping(0))
-    if not isinstance(found, Mapping) or not isinstance(found.get("model"), str):
+    if not isinstance(found, Mapping) or not isinstance(found.get("model"), str) or not found["model"]:
         position = document.at(place if "model_settings" in settings else place[:-1])
         example = Words("model_settings: with model: and the name of the model, such as Riksarkivet/yolov9-regions-1")
         yield rules.MODEL_MISSING.at(position, step=step, key=Words("model under model_settings"), example=example)
         return
     loose = []
     for pin in model.pins:
+        if len(pin) > 1 and pin[0] in found and not isinstance(found[pin[0]], Mapping):
+            yield from structure.expect_mapping(document, (*place, pin[0]), found[pin[0]])
+            continue
         value: t.Any = found
         for key in pin:
             value = value.get(key) if isinstance(value, Mapping) else None

@@ -26,8 +26,8 @@ def size_of(pipeline: Pipeline, converter: Converter) -> Size | None:
 
 
 def variable(name: str, value: str) -> Object:
-    """An environment variable whose value arrives as it is, although Kubernetes replaces ``$(NAME)`` in values."""
-    return {"name": name, "value": value.replace("$(", "$$(")}
+    """An environment variable whose value arrives as it is: Kubernetes replaces ``$(NAME)`` in values, and ``$$``."""
+    return {"name": name, "value": value.replace("$", "$$")}
 
 
 def secret_variable(name: str, secret: str, key: str, *, optional: bool = False) -> Object:

@@ -22,7 +22,7 @@ NAME_TOO_LONG = Rule(
     "HTR303",
     "campaign-name-too-long",
     "The names of a campaign's pods fit in 63 characters",
-    "with {volumes} volumes the last pod would be called {pod}, which is {length} characters long and more than the 63 that Kubernetes takes",
+    "with {volumes} the last pod would be called {pod}, which is {length} characters long and more than the 63 that Kubernetes takes",
     "make the file's name {excess} shorter",
 )
 PIPELINE_UNKNOWN = Rule(
@@ -73,7 +73,7 @@ PRIORITY_UNKNOWN = Rule(
     "priority-unknown",
     "A priority is one of priority_classes",
     "{priority} is not one of the priority classes; Kueue would never start such a campaign and not say why",
-    "write one of {classes}, or delete the line",
+    "{instead}",
 )
 WINDOW_CLAMPED = Rule(
     "HTR312",
@@ -90,4 +90,11 @@ VOLUME_SHARED = Rule(
     "the volume {id} is also in {other} on line {line}, with the same pipeline, and both write the same results",
     "delete it from one of the two, unless it is meant to run again",
     level="warning",
+)
+TOO_MANY_VOLUMES = Rule(
+    "HTR314",
+    "too-many-volumes",
+    "A campaign has at most 100 000 volumes",
+    "there are {count} volumes here, and a campaign holds at most {limit}",
+    "put the volumes from here on into another file in campaigns/",
 )

@@ -64,7 +64,7 @@ QUANTITY = Rule(
     "HTR209",
     "quantity",
     "Amounts are Kubernetes quantities",
-    "{key} is {value}, which is not an amount that Kubernetes takes",
+    "{key} is {value}, which {reason}",
     "write {example}",
 )
 DEFAULT_SIZE = Rule(
@@ -79,5 +79,5 @@ WORKDIR_MEMORY = Rule(
     "workdir-too-large",
     "A size's workdir fits in its memory",
     "the workdir of the size {size} is {workdir} and its memory {memory}; the workdir lies in that memory and leaves no room for the models",
-    "make workdir at most half of memory",
+    "make memory at least twice workdir",
 )

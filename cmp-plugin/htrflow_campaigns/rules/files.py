@@ -8,7 +8,7 @@ NOT_UTF8 = Rule(
     "HTR001",
     "not-utf8",
     "A file is UTF-8 text",
-    "this is not UTF-8 text: {bytes} cannot be read",
+    "this is not UTF-8 text: {reason}",
     "save the file as UTF-8",
 )
 CONTROL_CHARACTER = Rule(
@@ -34,8 +34,20 @@ DUPLICATE_KEY = Rule(
     "{key} is written twice, on line {first} and here",
     "keep one of the two",
 )
-ALIAS = Rule("HTR006", "alias", "Aliases stay small", "{reason}", "write the values out instead of using an alias")
-TAG = Rule("HTR007", "yaml-tag", "Values carry no YAML tags", "the tag {tag} means nothing here", "delete the tag")
+ALIAS = Rule(
+    "HTR006",
+    "alias",
+    "Aliases stay small",
+    "{reason}",
+    "write the values out; a text that starts with '*' goes in quotes",
+)
+TAG = Rule(
+    "HTR007",
+    "yaml-tag",
+    "Values carry no YAML tags",
+    "the tag {tag} means nothing here",
+    "delete the tag, or put the value in quotes if the '!' belongs to it",
+)
 FILE_TOO_LARGE = Rule(
     "HTR008",
     "file-too-large",
@@ -105,6 +117,13 @@ NOT_A_FOLDER = Rule(
     "campaigns and pipelines are folders",
     "this is not a folder",
     "{instead}",
+)
+TOO_MANY_PROBLEMS = Rule(
+    "HTR099",
+    "too-many-problems",
+    "At most 1 000 problems are said of a file",
+    "there are more problems from here on, and only the first {limit} of a file are said",
+    "correct those above first, then validate again",
 )
 FILE_NAME = Rule(
     "HTR019",

@@ -52,7 +52,7 @@ MODEL_NOT_PINNED = Rule(
     "model-not-pinned",
     "A model is pinned to a commit",
     "{model} is not pinned by {where}: the same pipeline gives other text when its author uploads it again",
-    "add {where}: with the 40 hexadecimal digits of a commit",
+    "write the 40 hexadecimal digits of a commit as {where} under model_settings",
     level="warning",
 )
 MODEL_UNKNOWN = Rule(
@@ -73,6 +73,6 @@ PIPELINE_TOO_LARGE = Rule(
     "HTR412",
     "pipeline-too-large",
     "A pipeline fits in a ConfigMap",
-    "the steps take {size} bytes, and Kubernetes stores at most {limit}",
+    "the steps take {size} bytes, and {limit} fit in a ConfigMap",
     "shorten the steps",
 )

@@ -40,7 +40,7 @@ VALUE_NOT_PLAIN = Rule(
     "value-not-plain",
     "Values are text, numbers, true or false, lists and mappings",
     "YAML reads {source} as {read}, which has no place in a pipeline",
-    "put it in quotes",
+    "put it in quotes, or write another value",
 )
 QUOTED_VALUE = Rule(
     "HTR110",
@@ -49,16 +49,11 @@ QUOTED_VALUE = Rule(
     "the quotes make {key} a text",
     "write {value} without quotes",
 )
-NOT_ONE_OF = Rule(
-    "HTR111", "not-one-of", "A value from a fixed list is in it", "{key} is {value}", "write one of {choices}"
-)
+NOT_ONE_OF = Rule("HTR111", "not-one-of", "A value from a fixed list is in it", "{key} is {value}", "write {choices}")
 VOLUME_SOURCE = Rule(
     "HTR112",
     "volume-source",
     "A volume has one source of pages",
     "this volume has {found}",
     "give it one of the two: manifest: with the address of its IIIF manifest, or images: with a list of image addresses",
-)
-DUPLICATE_ITEM = Rule(
-    "HTR113", "duplicate-item", "A list of names holds each once", "{key} holds the same value twice", "delete one"
 )

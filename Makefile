@@ -1,0 +1,65 @@
+# Everything here needs git, make and Python 3.11 or newer, and sets up the rest in .venv.
+
+SHELL := /bin/sh
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format docs lock benchmark
+
+help: ## show this list
+	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: $(STAMP) ## write an example campaigns repo into demo/, check it, render it and show what came out
+	@$(BIN)/python docs/demo.py
+
+test: $(STAMP) ## run the tests
+	$(BIN)/pytest -n auto
+
+benchmark: $(STAMP) ## measure the converter beside Helm and Kustomize; WRITE=--write writes docs/benchmarks.md
+	$(BIN)/python -m benchmarks.converter $(WRITE)
+
+check: $(STAMP) ## check formatting, style, types, scripts, workflows and Dockerfiles
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/mypy benchmarks docs tests
+	$(BIN)/shellcheck .ci/run
+	$(BIN)/actionlint -shellcheck $(BIN)/shellcheck
+	$(BIN)/zizmor --offline --quiet .github
+	@for file in $$(git ls-files -co --exclude-standard '*Dockerfile'); do \
+		echo "$(BIN)/hadolint $$file"; $(BIN)/hadolint "$$file" || exit 1; \
+	done
+
+format: $(STAMP) ## format the code and repair what ruff can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+docs: $(STAMP) ## write the generated parts of the documentation anew
+	$(BIN)/python docs/tables.py
+
+lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
+	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/converter.lock
+	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/dev.lock --group dev
+	$(BIN)/uv pip compile requirements/htrflow.in --no-deps $(COMPILE) --output-file requirements/htrflow.lock
+
+COMPILE := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command 'make lock'
+
+# A virtual environment with exactly what the lock file names, made again when that changes.
+$(STAMP): requirements/dev.lock requirements/htrflow.lock pyproject.toml
+	@python=; for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+		if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			python=$$name; break; \
+		fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo 'make: no Python 3.11 or newer with the venv module was found — install it (on Debian: apt install python3-venv)' >&2; \
+		exit 1; \
+	fi; \
+	echo "Setting up .venv with $$($$python --version)"; \
+	$$python -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/htrflow.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
