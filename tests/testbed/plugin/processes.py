@@ -54,7 +54,7 @@ class Process:
         finally:
             os.close(handle)
 
-    def wait_until(self, ready: t.Callable[[], bool], seconds: float = 60) -> None:
+    def wait_until(self, ready: t.Callable[[], bool], seconds: float = 120) -> None:
         """Waits until ``ready`` says so; raises :class:`StartError` when the server ends first or time is up."""
         limit = time.monotonic() + seconds
         while not ready():

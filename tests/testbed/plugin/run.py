@@ -30,7 +30,7 @@ class Run:
     def once(self, name: str, start: t.Callable[[pathlib.Path], dict[str, t.Any]]) -> dict[str, t.Any]:
         """What ``start`` returned to the first process of the run that asked for ``name``.
 
-        ``start`` gets an empty folder, and raises :class:`StartError`; the others then get the same error.
+        ``start`` gets an empty folder. When it raises an error, the others get a :class:`StartError` that says the same.
         """
         with self.locked(name):
             state, failure = self.folder / f"{name}.json", self.folder / f"{name}.failed"
@@ -42,8 +42,8 @@ class Run:
             folder.mkdir()
             try:
                 started = start(folder)
-            except StartError as error:
-                failure.write_text(str(error), encoding="utf-8")
+            except Exception as error:
+                failure.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
                 raise
             state.write_text(json.dumps(started), encoding="utf-8")
             return started
