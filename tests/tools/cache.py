@@ -55,6 +55,12 @@ def find(name: str) -> pathlib.Path:
     return path
 
 
+def get(name: str) -> pathlib.Path:
+    """What :func:`find` finds, got first if it is missing; raises :class:`RefusedError`."""
+    install(owner(name))
+    return find(name)
+
+
 def owner(name: str) -> Program:
     """The row of the list of programs that has the program or the files ``name``."""
     return next(row for row in PROGRAMS if name in (row.name, *row.source.binaries))

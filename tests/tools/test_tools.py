@@ -50,6 +50,18 @@ def test_two_processes_that_want_a_program_get_it_once(tmp_path: pathlib.Path) -
     assert sorted(fresh) == [False, True]
 
 
+def test_a_program_that_is_asked_for_by_name_is_got_if_it_is_missing(tmp_path: pathlib.Path) -> None:
+    script = "from tests import tools; print(tools.get('helm'))"
+    variables = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=variables, capture_output=True, text=True, check=True
+    )
+
+    version = subprocess.run([done.stdout.strip(), "version", "--short"], capture_output=True, text=True, check=True)
+    assert version.stdout.startswith("v4.3.1")
+
+
 def test_what_is_missing_is_listed_and_makes_the_command_fail(tmp_path: pathlib.Path) -> None:
     run = _tools(tmp_path, "--list", "helm-and-kubectl", "kueue")
     table, _ = run.communicate(timeout=60)

@@ -107,7 +107,8 @@ def free_ports(count: int) -> list[int]:
 def listens(port: int) -> bool:
     """Whether a server takes connections on the port."""
     with socket.socket() as client:
-        client.settimeout(1)
+        # A server with a full queue lets the first attempt go unheard, and hears the next one a second later.
+        client.settimeout(5)
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 

@@ -30,7 +30,7 @@ class Run:
     def once(self, name: str, start: t.Callable[[pathlib.Path], dict[str, t.Any]]) -> dict[str, t.Any]:
         """What ``start`` returned to the first process of the run that asked for ``name``.
 
-        ``start`` gets an empty folder. When it raises an error, the others get a :class:`StartError` that says the same.
+        ``start`` gets an empty folder. When it raises an error, the others get a :class:`StartError` of it.
         """
         with self.locked(name):
             state, failure = self.folder / f"{name}.json", self.folder / f"{name}.failed"
