@@ -153,7 +153,7 @@ def test_nothing():
 """
     output, _ = inner(content, "-n", "2").communicate(timeout=60)
 
-    assert "tests against real programs: helm-and-kubectl 2.0.0: 3\n" in output
+    assert "tests against real programs: helm 4.3.1: 3, kubectl 1.37.1: 3\n" in output
 
 
 def _listens(port: int) -> bool:

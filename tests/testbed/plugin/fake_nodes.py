@@ -22,7 +22,6 @@ _CAPACITY = {"cpu": "10000", "memory": "100000Gi", "pods": "10000", "ephemeral-s
 _KILLED = 137
 _ENDED = ("Succeeded", "Failed")
 
-
 #: Never ends by itself.
 FOREVER = Life(running=None)
 #: Gives each pod its life. Called once for each pod, when the scheduler has placed it.
@@ -67,12 +66,15 @@ class FakeNodes:
     def evict_under_pressure(self, pod: str) -> None:
         """Ends a pod as a kubelet does whose node runs out of memory."""
         found = self._api.get("v1/Pod", pod, self._namespace)
+        with self._changed:
+            known = self._pods.get(found["metadata"]["uid"])
+            if known:
+                known.ended = True
         message = "The node was low on resource: memory."
         condition = kubelet.condition("DisruptionTarget", True, "TerminationByKubelet", message)
         ending = {"phase": "Failed", "reason": "Evicted", "message": message}
-        self._report(
-            self._api, found, {**ending, **kubelet.containers(found, Life(exit_code=_KILLED), ended=True)}, condition
-        )
+        killed = kubelet.containers(found, Life(exit_code=_KILLED), ended=True)
+        self._report(self._api, found, {**ending, **killed}, condition)
 
     def start(self) -> None:
         """Begins to act on pods."""

@@ -7,6 +7,7 @@ it fails.
 from __future__ import annotations
 
 import collections
+import functools
 import os
 import pathlib
 import typing as t
@@ -15,7 +16,6 @@ import pytest
 
 from tests import tools
 from tests.tools.cache import owner
-from tests.tools.sources import Debian, Environment
 
 _PROPERTY = "testbed"
 #: The version of a cluster that is not ours.
@@ -60,14 +60,17 @@ def tool(request: pytest.FixtureRequest) -> t.Callable[[str], pathlib.Path]:
     return find
 
 
-def note(item: pytest.Item, name: str, version: str = "") -> None:
+def note(item: pytest.Item, name: str) -> None:
     """Counts a test as one that ran against a program."""
-    program = owner(name)
-    if not version:
-        version = "" if isinstance(program.source, Debian | Environment) else program.version
-    entry = (_PROPERTY, f"{program.name} {version}".strip())
+    entry = (_PROPERTY, _named(name))
     if entry not in item.user_properties:
         item.user_properties.append(entry)
+
+
+@functools.cache
+def _named(name: str) -> str:
+    program = owner(name)
+    return f"{name if name in program.versions else program.name} {program.version_of(name)}"
 
 
 @pytest.hookimpl(tryfirst=True)
