@@ -16,13 +16,14 @@ from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.namespace import PRIORITIES, Namespace
 
 Generated = t.Callable[..., list[Object]]
-_CAMPAIGN = "letters"
+_CAMPAIGN = "example"
 
 
+@pytest.mark.parametrize("way", ["generated", "rendered"])
 def test_the_converters_objects_pass_a_server_side_dry_run_and_are_created(
-    namespace: Namespace, generated: Generated
+    namespace: Namespace, request: pytest.FixtureRequest, way: str
 ) -> None:
-    objects = generated(namespace.name)
+    objects = request.getfixturevalue(way)(namespace.name)
 
     namespace.create_all(objects, dry_run=True)
     assert not namespace.api.list("batch/v1/Job", namespace.name)
