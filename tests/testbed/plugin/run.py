@@ -17,6 +17,8 @@ from tests.testbed.plugin.processes import Process, StartError
 
 KEEP = "TESTBED_KEEP"
 _INPUT = "testbed"
+#: What they hold is thrown away: no use to wait for a proper end.
+_SECONDS_TO_STOP = 3
 
 
 class Run:
@@ -59,7 +61,7 @@ class Run:
         notes = self.folder / "processes"
         rows = notes.read_text(encoding="utf-8").splitlines() if notes.is_file() else []
         for row in reversed(rows):
-            Process(*json.loads(row)).stop()
+            Process(*json.loads(row)).stop(_SECONDS_TO_STOP)
         if not os.environ.get(KEEP):
             shutil.rmtree(self.folder, ignore_errors=True)
 
