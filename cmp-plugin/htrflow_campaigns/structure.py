@@ -16,10 +16,11 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import create
 
 from htrflow_campaigns import schemas
+from htrflow_campaigns.document import Document, Mapping, Path, Sequence
 from htrflow_campaigns.problems import Found, Problem, Words, show
 from htrflow_campaigns.rules import files
 from htrflow_campaigns.rules import structure as rules
-from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence, describe
+from htrflow_campaigns.scalars import describe
 
 _KEYWORDS = (
     "additionalProperties enum else if items maximum minItems minLength minimum oneOf properties required then type"

@@ -12,7 +12,7 @@ from htrflow_campaigns.problems import Problem, Words, show
 from htrflow_campaigns.rules import files as rules
 
 if t.TYPE_CHECKING:
-    from htrflow_campaigns.yamldoc import Text
+    from htrflow_campaigns.document import Text
 
 _CONFLICT = re.compile("^(?:<<<<<<<|>>>>>>>) ", re.MULTILINE)
 _INDENTING_TAB = re.compile(r"^( *)\t[ \t]*[^\s]", re.MULTILINE)

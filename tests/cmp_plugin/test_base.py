@@ -363,7 +363,7 @@ def refused(repo: Repo, base: str, environment: t.Mapping[str, str] | None = Non
 @pytest.mark.parametrize("revision", ["gone", "0123456789" * 4, "HEAD~9", "HEAD:converter.yaml", ""])
 def test_a_base_that_does_not_exist_is_named(base: Repo, revision: str) -> None:
     said = refused(base, revision)
-    assert said == f'there is no revision "{revision}" in this repo; fetch it first, with its history'
+    assert said == f'there is no revision "{revision}" in this repo — fetch it first, with its history'
 
 
 @pytest.mark.parametrize("option", ["--output=x", "--all", "-h", "--exec-path", "--git-dir=/", "--end-of-options"])
@@ -384,7 +384,7 @@ def test_a_shallow_clone_is_told_to_fetch_the_history(base: Repo, tmp_path: path
 
 def test_a_folder_that_is_no_git_repository_is_said_to_be_none(repo: Repo) -> None:
     said = refused(repo, "HEAD", {"GIT_CEILING_DIRECTORIES": str(repo.path.parent)})
-    assert "not a git repository" in said
+    assert said == f"{repo.path} is not in a git repository — name the folder of a campaigns repo that is"
 
 
 def test_a_repository_without_a_commit_has_no_base(repo: Repo) -> None:
@@ -394,4 +394,21 @@ def test_a_repository_without_a_commit_has_no_base(repo: Repo) -> None:
 
 def test_a_machine_without_git_is_told_to_install_it(base: Repo, tmp_path: pathlib.Path) -> None:
     (tmp_path / "bin").mkdir()
-    assert refused(base, "HEAD", {"PATH": str(tmp_path / "bin")}) == "git is not installed, and --base needs it"
+    assert refused(base, "HEAD", {"PATH": str(tmp_path / "bin")}) == (
+        "git is not installed — install it, which --base needs"
+    )
+
+
+def test_a_base_whose_content_the_clone_lacks_is_refused(base: Repo) -> None:
+    sha = git(base.path, "rev-parse", "HEAD:campaigns/letters.yaml").strip()
+    (base.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
+    assert refused(base, "HEAD") == (
+        "the base's campaigns/letters.yaml is not in this clone — fetch it with its history (fetch-depth: 0)"
+    )
+
+
+def test_a_checkout_of_another_user_is_to_be_declared_safe(base: Repo) -> None:
+    # As in a container that runs as another user than the one that checked the repo out.
+    other_user = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+    said = refused(base, "HEAD", {"HOME": str(base.path.parent), **other_user})
+    assert said.startswith(f"git does not trust {base.path}, ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -258,7 +257,3 @@ def test_a_setting_that_makes_no_sense_stops_the_plugin_with_its_name(repo: Repo
     text = refusal(generate(repo.path, settings={name: value}))
     assert name in text
     assert " — write " in text
-
-
-def test_these_tests_run_as_root() -> None:
-    assert os.geteuid() == 0

@@ -50,7 +50,8 @@ def started(kind: str) -> t.Iterator[Running]:
     for path in (folder, folder / "config", folder / "plugins", folder / "work"):
         path.mkdir(exist_ok=True)
         path.chmod(0o755)
-        os.chown(path, sandbox.UID, sandbox.UID)
+        if os.geteuid() == 0:
+            os.chown(path, sandbox.UID, sandbox.UID)
     shutil.copyfile(PLUGIN, folder / "config" / "plugin.yaml")
     (folder / "config" / "plugin.yaml").chmod(0o644)
     places = {"ARGOCD_PLUGINSOCKFILEPATH": f"{folder}/plugins", "ARGOCD_CMP_WORKDIR": f"{folder}/work"}
@@ -75,7 +76,8 @@ def started(kind: str) -> t.Iterator[Running]:
             time.sleep(0.05)
         yield running
     finally:
-        process.terminate()
+        # Argo CD's server waits for its clients before it ends.
+        process.kill()
         process.wait(SECONDS)
         shutil.rmtree(folder)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from htrflow_campaigns import yamldoc
+from htrflow_campaigns.document import Path
 from htrflow_campaigns.problems import Position
 from htrflow_campaigns.rules import RULES
 from tests.cmp_plugin.rule_cases import BAD, BAD_CASES, BUILT, set_up
@@ -109,7 +110,7 @@ def test_the_place_of_a_value_is_where_an_editor_shows_it(
     assert document is not None
     assert {problem.rule.id for problem in problems} == ({"HTR012"} if mark else set())
     for index, id_ in enumerate(ids):
-        path: yamldoc.Path = ("volumes", index, "id") if named else ("volumes", index)
+        path: Path = ("volumes", index, "id") if named else ("volumes", index)
         position = document.at(path)
         assert lines(text)[position.line - 1][position.column - 1 :].startswith(id_)
         if named:

@@ -113,8 +113,8 @@ def test_of_a_file_with_more_problems_the_first_thousand_are_said(
     assert (code, len(problems), count) == (1, 1000, "1001 problems in 3 files")
     assert all(f":{line}:5: " in problem for line, problem in enumerate(problems, 3))
     assert last == (
-        "campaigns/letters.yaml:1003:5: there are more problems from here on, and only the first 1000 of a file are said"
-        " — correct those above first, then validate again [HTR099]"
+        "campaigns/letters.yaml:1003:5: there are more problems from here on, and only the first 1000 of a file are"
+        " said — correct those above first, then validate again [HTR099]"
     )
 
 

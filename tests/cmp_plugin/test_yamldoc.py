@@ -10,7 +10,7 @@ import yaml
 from hypothesis import strategies as st
 
 from htrflow_campaigns import yamldoc
-from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
+from htrflow_campaigns.document import Document, Mapping, Path, Sequence, Text
 
 
 def parse(content: str | bytes) -> Document:
@@ -92,7 +92,7 @@ def test_a_line_break_of_two_characters_on_the_border_of_a_piece_counts_once() -
 @hypothesis.given(st.text("a\r\n\x85\u2028å😀", max_size=30))
 def test_a_position_counts_the_line_breaks_before_it(text: str) -> None:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    end = yamldoc.Text("a.yaml", text).position(len(text))
+    end = Text("a.yaml", text).position(len(text))
     assert end[1:] == (len(lines), len(lines[-1]) + 1)
 
 
@@ -229,7 +229,7 @@ def test_data_is_what_pyyaml_reads(data: t.Any, unicode: bool, flow: bool | None
     assert repr(_plain(document.root)) == repr(expected)
     for path in _paths(document.root):
         position = document.at(path)
-        start = yamldoc.Text("a.yaml", content)
+        start = Text("a.yaml", content)
         lines = [start.position(offset) for offset in range(len(content) + 1)]
         assert position in lines
 

@@ -6,12 +6,12 @@ import typing as t
 
 from htrflow_campaigns import structure
 from htrflow_campaigns.checks import campaign as campaign_checks
+from htrflow_campaigns.document import Document, Mapping
 from htrflow_campaigns.load import Loaded, load, read
 from htrflow_campaigns.model import Campaign, Converter, Pipeline
 from htrflow_campaigns.problems import Position, Problem, Words
 from htrflow_campaigns.rules import base as rules
 from htrflow_campaigns.tree import Entry, Tree
-from htrflow_campaigns.yamldoc import Document, Mapping
 
 
 class BaseComparison:

@@ -6,10 +6,10 @@ import re
 import typing as t
 
 from htrflow_campaigns import limits, names, parts, schemas, structure, urls
+from htrflow_campaigns.document import Document, Mapping, Path, Sequence
 from htrflow_campaigns.model import Campaign, Converter, Volume
 from htrflow_campaigns.problems import Found, Position, Problem, Words, show
 from htrflow_campaigns.rules import campaign as rules
-from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
 
 
 class Context(t.NamedTuple):

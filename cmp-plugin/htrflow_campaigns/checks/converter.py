@@ -7,11 +7,11 @@ import re
 import typing as t
 
 from htrflow_campaigns import limits, names, quantities, schemas, structure, urls
+from htrflow_campaigns.document import Document, Mapping, Path, Sequence
 from htrflow_campaigns.model import Converter, Size
 from htrflow_campaigns.problems import Problem, Words, show
 from htrflow_campaigns.rules import converter as rules
 from htrflow_campaigns.rules.campaign import URL
-from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence
 
 _CONTROL_PLANE_TAINTS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 _QUANTITY_EXAMPLES = {

@@ -9,13 +9,14 @@ import re
 import typing as t
 
 from htrflow_campaigns import htrflow_steps, limits, names, structure
+from htrflow_campaigns.document import Document, Mapping, Path, Sequence
 from htrflow_campaigns.model import Converter, Pipeline
 from htrflow_campaigns.problems import Found, Position, Problem, Words, show
 from htrflow_campaigns.recipe import pipeline_yaml
 from htrflow_campaigns.rules import pipeline as rules
 from htrflow_campaigns.rules.files import FILE_TOO_LARGE
 from htrflow_campaigns.rules.structure import VALUE_NOT_PLAIN
-from htrflow_campaigns.yamldoc import Document, Mapping, Path, Sequence, describe
+from htrflow_campaigns.scalars import describe
 
 _IMAGE = re.compile(
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]{1,5})?/)?"

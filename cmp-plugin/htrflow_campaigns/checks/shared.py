@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typing as t
 
+from htrflow_campaigns.document import Document
 from htrflow_campaigns.model import Campaign
 from htrflow_campaigns.problems import Problem, Words
 from htrflow_campaigns.rules import campaign as rules
-from htrflow_campaigns.yamldoc import Document
 
 
 class SharedVolumes:

@@ -115,6 +115,11 @@ def receive(requests: t.Iterator[t.Any], top: pathlib.Path) -> tuple[pathlib.Pat
         raise PluginError(f"error receiving tgz file: checksum is {checksum}, expected {metadata.checksum}")
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as tar:
         tar.extractall(top, filter="data")
+    # Argo CD 3.1 writes a link's whole path.
+    for link in filter(pathlib.Path.is_symlink, [*top.rglob("*")]):
+        target = link.resolve()
+        link.unlink()
+        link.symlink_to(target)
     sandbox.normalise(top)
     folder = (top / metadata.appRelPath).resolve()
     if not folder.is_relative_to(top):
