@@ -5,13 +5,16 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs lock benchmark
+.PHONY: help demo tools test check format docs lock benchmark
 
 help: ## show this list
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: $(STAMP) ## write an example campaigns repo into demo/, check it, render it and show what came out
 	@$(BIN)/python docs/demo.py
+
+tools: $(STAMP) ## get the programs that tests run against; TOOLS="etcd kueue" gets only these
+	$(BIN)/python -m tests.tools $(TOOLS)
 
 test: $(STAMP) ## run the tests
 	$(BIN)/pytest -n auto

@@ -1,0 +1,145 @@
+"""The store that checks signatures."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import time
+import typing as t
+
+import botocore.exceptions
+import pytest
+import requests
+
+from tests.testbed.plugin.s3 import Account, OwnStore, Store
+
+
+def test_an_account_with_a_wrong_secret_is_refused(s3: Store) -> None:
+    forger = s3.client(Account(s3.writer.access, "wrong"))
+
+    assert _refusal(lambda: forger.put_object(Bucket=s3.bucket, Key="page", Body=b"x")) == "SignatureDoesNotMatch"
+    assert _refusal(lambda: forger.list_objects_v2(Bucket=s3.bucket)) == "SignatureDoesNotMatch"
+
+
+def test_an_unknown_account_and_a_request_without_signature_are_refused(s3: Store) -> None:
+    stranger = s3.client(Account("stranger", "secret"))
+
+    assert _refusal(lambda: stranger.list_objects_v2(Bucket=s3.bucket)) == "InvalidAccessKeyId"
+    assert requests.get(f"{s3.url}/{s3.bucket}", timeout=5).status_code == 403
+
+
+def test_a_presigned_address_works_until_it_is_changed_or_over(s3: Store) -> None:
+    s3.client(s3.writer).put_object(Bucket=s3.bucket, Key="page", Body=b"text")
+    reader = s3.client(s3.reader, signature_version="s3v4")
+    where = {"Bucket": s3.bucket, "Key": "page"}
+    good = reader.generate_presigned_url("get_object", Params=where, ExpiresIn=60)
+    short = reader.generate_presigned_url("get_object", Params=where, ExpiresIn=1)
+
+    assert requests.get(good, timeout=5).content == b"text"
+    assert requests.get(good.replace("/page?", "/other?"), timeout=5).status_code == 403
+    time.sleep(2.1)
+    assert requests.get(short, timeout=5).status_code == 403
+
+
+def test_the_reader_lists_and_reads_and_cannot_write_or_delete(s3: Store) -> None:
+    s3.client(s3.writer).put_object(Bucket=s3.bucket, Key="page", Body=b"text")
+    reader = s3.client(s3.reader)
+
+    assert [row["Key"] for row in reader.list_objects_v2(Bucket=s3.bucket)["Contents"]] == ["page"]
+    assert reader.get_object(Bucket=s3.bucket, Key="page")["Body"].read() == b"text"
+    assert _refusal(lambda: reader.put_object(Bucket=s3.bucket, Key="page", Body=b"x")) == "AccessDenied"
+    assert _refusal(lambda: reader.delete_object(Bucket=s3.bucket, Key="page")) == "AccessDenied"
+
+
+def test_one_of_sixteen_concurrent_creators_wins(s3: Store) -> None:
+    clients = [s3.client(s3.writer) for _ in range(16)]
+
+    def create(number: int) -> str:
+        try:
+            clients[number].put_object(Bucket=s3.bucket, Key="claim", Body=str(number).encode(), IfNoneMatch="*")
+        except botocore.exceptions.ClientError as error:
+            return error.response["Error"]["Code"]
+        return "created"
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        outcomes = list(pool.map(create, range(16)))
+
+    assert outcomes.count("created") == 1
+    assert set(outcomes) <= {"created", "PreconditionFailed", "ConditionalRequestConflict"}
+    content = clients[0].get_object(Bucket=s3.bucket, Key="claim")["Body"].read()
+    assert int(content) == outcomes.index("created")
+
+
+def test_a_body_that_is_not_what_its_digest_says_is_refused(s3: Store) -> None:
+    writer = s3.client(s3.writer)
+    wrong = "1B2M2Y8AsgTpgAmY7PhCfg=="  # of nothing
+
+    assert _refusal(lambda: writer.put_object(Bucket=s3.bucket, Key="page", Body=b"x", ContentMD5=wrong)) in (
+        "BadDigest",
+        "InvalidDigest",
+    )
+    assert "Contents" not in writer.list_objects_v2(Bucket=s3.bucket)
+
+
+def test_a_long_list_comes_in_pages(s3: Store) -> None:
+    writer = s3.client(s3.writer)
+    names = [f"page/{number:04}.xml" for number in range(25)]
+    for name in names:
+        writer.put_object(Bucket=s3.bucket, Key=name, Body=b"")
+
+    pages = list(writer.get_paginator("list_objects_v2").paginate(Bucket=s3.bucket, PaginationConfig={"PageSize": 10}))
+
+    assert [len(page["Contents"]) for page in pages] == [10, 10, 5]
+    assert [row["Key"] for page in pages for row in page["Contents"]] == names
+
+
+def test_metadata_and_type_of_an_object_stay(s3: Store) -> None:
+    writer = s3.client(s3.writer)
+    writer.put_object(
+        Bucket=s3.bucket, Key="page", Body=b"<xml/>", ContentType="application/xml", Metadata={"source": "abc"}
+    )
+
+    found = writer.head_object(Bucket=s3.bucket, Key="page")
+
+    assert (found["ContentType"], found["Metadata"]) == ("application/xml", {"source": "abc"})
+
+
+def test_two_tests_do_not_see_each_others_buckets(s3: Store) -> None:
+    other = Store(s3.url, {"root": s3.root, "writer": s3.writer, "reader": s3.reader})
+    other.create_bucket()
+    s3.client(s3.writer).put_object(Bucket=s3.bucket, Key="page", Body=b"")
+
+    assert "Contents" not in s3.client(s3.writer).list_objects_v2(Bucket=other.bucket)
+
+
+def test_a_store_can_be_stopped_and_started_and_keeps_what_it_has(own_s3: OwnStore) -> None:
+    writer = own_s3.client(own_s3.writer)
+    writer.put_object(Bucket=own_s3.bucket, Key="page", Body=b"text")
+
+    own_s3.stop()
+    with pytest.raises((botocore.exceptions.HTTPClientError, botocore.exceptions.ClientError)):
+        writer.get_object(Bucket=own_s3.bucket, Key="page")
+    own_s3.start()
+
+    assert writer.get_object(Bucket=own_s3.bucket, Key="page")["Body"].read() == b"text"
+
+
+def test_a_store_can_be_slowed(own_s3: OwnStore) -> None:
+    writer = own_s3.client(own_s3.writer)
+    content = b"x" * 200_000
+    writer.put_object(Bucket=own_s3.bucket, Key="page", Body=content)
+
+    own_s3.slow(pace=400_000)
+    started = time.monotonic()
+    assert writer.get_object(Bucket=own_s3.bucket, Key="page")["Body"].read() == content
+    assert time.monotonic() - started > 0.45
+
+    own_s3.slow(delay=0.5)
+    hasty = own_s3.client(own_s3.writer, read_timeout=0.2)
+    with pytest.raises(botocore.exceptions.ReadTimeoutError):
+        hasty.get_object(Bucket=own_s3.bucket, Key="page")
+
+
+def _refusal(request: t.Callable[[], object]) -> str:
+    with pytest.raises(botocore.exceptions.ClientError) as caught:
+        request()
+    return caught.value.response["Error"]["Code"]
