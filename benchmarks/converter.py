@@ -25,7 +25,7 @@ import venv
 
 from benchmarks.measure import Run, Stopped, measure
 from benchmarks.yaml_readers import measure_readers
-from tests.tools import kubectl_layer
+from tests import tools
 
 TOP = pathlib.Path(__file__).parent.parent
 PAGE = TOP / "docs" / "benchmarks.md"
@@ -127,7 +127,7 @@ Results = dict[tuple[str, int], Run | Stopped]
 
 
 def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, Run], dict[str, Run], Results]:
-    helm, kubectl = kubectl_layer.helm(), kubectl_layer.kubectl()
+    helm, kubectl = tools.get("helm"), tools.get("kubectl")
     converter = installed_converter(work / "venv")
     example = work / "example"
     subprocess.run([converter, "init", example], check=True, stdout=subprocess.DEVNULL)

