@@ -15,6 +15,7 @@ import yaml
 from tests.cmp_plugin.plugin_server import client, sandbox
 from tests.cmp_plugin.plugin_server.contract import contents, generate, objects, plugin, refusal
 from tests.cmp_plugin.rendered import FEATURES
+from tests.testbed.plugin.skipping import give_up
 
 if t.TYPE_CHECKING:
     from tests.cmp_plugin.conftest import Repo
@@ -78,7 +79,13 @@ def test_the_plugin_has_the_name_that_the_readiness_probe_looks_for() -> None:
 # Where it runs
 
 
+def needs_root() -> None:
+    if not sandbox.is_root():
+        give_up("only root can start the plugin as another user: run these tests as root")
+
+
 def test_the_plugin_runs_as_uid_999_without_groups_capabilities_or_home(tmp_path: pathlib.Path) -> None:
+    needs_root()
     folder = sandbox.checkout(tmp_path)
     status = sandbox.run(["cat", "/proc/self/status"], folder, {}).stdout.decode()
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -92,6 +99,7 @@ def test_the_plugin_runs_as_uid_999_without_groups_capabilities_or_home(tmp_path
 
 
 def test_the_plugin_can_write_nothing_of_the_repo(repo: Repo) -> None:
+    needs_root()
     folder = sandbox.checkout(repo.path)
     for target in ("converter.yaml", "campaigns/new.yaml", "new.yaml"):
         assert sandbox.run(["sh", "-c", f"echo x >> {target}"], folder, {}).returncode != 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
 
 import pytest
 
+from tests.testbed.plugin.skipping import give_up
 from tests.tools import PROGRAMS, Program
 from tests.tools.cache import owner
 from tests.tools.sources import Go
@@ -30,6 +32,13 @@ def _tools(cache: pathlib.Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.fixture
+def npm() -> None:
+    if shutil.which("npm") is None:
+        give_up("npm is not installed: it gets some of the programs")
+
+
+@pytest.mark.usefixtures("npm")
 def test_a_program_is_got_once_and_found_the_second_time(tmp_path: pathlib.Path) -> None:
     first, _ = _tools(tmp_path, "axe-core").communicate(timeout=120)
     started = time.monotonic()
@@ -42,6 +51,7 @@ def test_a_program_is_got_once_and_found_the_second_time(tmp_path: pathlib.Path)
     assert (folder / "share/axe.min.js").is_file()
 
 
+@pytest.mark.usefixtures("npm")
 def test_two_processes_that_want_a_program_get_it_once(tmp_path: pathlib.Path) -> None:
     runs = [_tools(tmp_path, "cel-js") for _ in range(2)]
     tables = [run.communicate(timeout=120)[0] for run in runs]

@@ -138,10 +138,14 @@ def walls() -> list[str]:
     return start
 
 
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
 @functools.cache
 def user() -> list[str]:
     """What starts a command as uid 999. Only root can; on a developer's machine the tests' own user runs it."""
-    if os.geteuid() == 0:
+    if is_root():
         return _USER
     assert not os.environ.get("CI"), "run these tests as root: they start the plugin as another user"
     print("not root, so the plugin runs as the user who runs the tests", file=sys.__stderr__)
