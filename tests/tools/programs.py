@@ -13,6 +13,7 @@ _ENVIRONMENT, _DISTRIBUTION = "of the environment", "of the distribution"
 _KUBERNETES = "1.36.3"
 _KUEUE = "0.19.2"
 _KYVERNO = "1.19.0"
+_KUBECONFORM = "0.7.0"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +85,25 @@ PROGRAMS = (
             {"kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno"},
             {"github.com/kyverno/kyverno/pkg/version.BuildVersion": _KYVERNO},
             {"crds": ("github.com/kyverno/kyverno", "config/crds")},
+        ),
+    ),
+    Program(
+        "kwok",
+        "0.8.0",
+        Go(
+            "kwok",
+            {"kwok": "sigs.k8s.io/kwok/cmd/kwok"},
+            # What it does with nodes and pods, of which the program itself has nothing.
+            shares={"stages": ("sigs.k8s.io/kwok", "kustomize/stage")},
+        ),
+    ),
+    Program(
+        "kubeconform",
+        _KUBECONFORM,
+        Go(
+            "kubeconform",
+            {"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
+            {"main.version": f"v{_KUBECONFORM}"},
         ),
     ),
     Program(
