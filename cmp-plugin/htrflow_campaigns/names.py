@@ -63,6 +63,10 @@ RESERVED_CAMPAIGN_NAMES = (
 )
 
 
+#: Run logs lie below ``status/``, synthetic manifests below ``sources/``, both beside the folders of the pipelines.
+RESERVED_PIPELINE_IDS = ("status", "sources")
+
+
 def job(campaign: str, part: int | None) -> str:
     """A campaign's Job, or that of its part ``part``, counted from 1."""
     return campaign if part is None else f"{campaign}-part{part}"

@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 #: Rules about a file as a whole or its name, and a key that is missing at the top of a file.
 OF_THE_WHOLE_FILE = {
     *("HTR001", "HTR008", "HTR011", "HTR012", "HTR013", "HTR014", "HTR015", "HTR016", "HTR018", "HTR019", "HTR020"),
-    *("HTR102", "HTR301", "HTR302", "HTR303", "HTR401"),
+    *("HTR102", "HTR301", "HTR302", "HTR303", "HTR401", "HTR413"),
 }
 MESSAGE = re.compile(r"(.+?):(\d+):(\d+): .* \[(HTR\d{3})\]", re.DOTALL)
 

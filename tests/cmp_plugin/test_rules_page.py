@@ -41,6 +41,7 @@ IN_WORDS_ALONE = {
         "HTR314",
         "HTR401",
         "HTR412",
+        "HTR413",
         "HTR601",
         "HTR603",
         "HTR604",

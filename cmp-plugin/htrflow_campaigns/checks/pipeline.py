@@ -30,7 +30,7 @@ _COMMIT = re.compile("[0-9a-f]{40}")
 
 def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pipeline | None, list[Problem]]:
     """The pipeline, or None when something is wrong with it, and its problems and warnings."""
-    problems = Found([] if names.is_pipeline_id(id_) else [rules.ID.at(Position(document.path), id=id_)])
+    problems = Found(_id(document, id_))
     problems += structure.check(document, "pipeline")
     root = document.root
     if not isinstance(root, Mapping):
@@ -60,6 +60,13 @@ def check(document: Document, id_: str, converter: Converter | None) -> tuple[Pi
         position = document.at(("steps",), key=True)
         return None, [*problems, rules.PIPELINE_TOO_LARGE.at(position, size=size, limit=limits.PART_BYTES)]
     return pipeline, problems
+
+
+def _id(document: Document, id_: str) -> t.Iterator[Problem]:
+    if not names.is_pipeline_id(id_):
+        yield rules.ID.at(Position(document.path), id=id_)
+    elif id_ in names.RESERVED_PIPELINE_IDS:
+        yield rules.ID_RESERVED.at(Position(document.path), id=id_)
 
 
 def _image(document: Document, image: t.Any) -> t.Iterator[Problem]:

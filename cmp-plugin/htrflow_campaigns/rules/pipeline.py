@@ -76,3 +76,10 @@ PIPELINE_TOO_LARGE = Rule(
     "the steps take {size} bytes, and {limit} fit in a ConfigMap",
     "shorten the steps",
 )
+ID_RESERVED = Rule(
+    "HTR413",
+    "pipeline-id-reserved",
+    "A pipeline's id is not a folder that the bucket has already",
+    "a pipeline cannot be called {id}: beside the pipelines' results, the bucket has a folder of that name",
+    "rename the file",
+)
