@@ -43,7 +43,7 @@ docs: $(STAMP) ## write the generated parts of the documentation anew
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
 	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/converter.lock
-	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/dev.lock --group dev
+	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/dev.lock --extra wrapper --group dev
 	$(BIN)/uv pip compile requirements/htrflow.in --no-deps $(COMPILE) --output-file requirements/htrflow.lock
 
 COMPILE := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
