@@ -10,6 +10,7 @@ import json
 import typing as t
 
 from htrflow_campaigns import limits
+from htrflow_campaigns.load import Loaded
 from htrflow_campaigns.model import Campaign, Converter, Pipeline
 from htrflow_campaigns.objects import campaign as campaign_objects
 from htrflow_campaigns.objects import pipeline as pipeline_objects
@@ -20,8 +21,29 @@ _SYNC_OPTIONS = "argocd.argoproj.io/sync-options"
 _IGNORE_UPDATES = "argocd.argoproj.io/ignore-resource-updates"
 
 
+class Delivered(t.NamedTuple):
+    """What one of the user's files becomes: ``source`` is its path, ``name`` the rendered file's without ending."""
+
+    source: str
+    name: str
+    objects: t.Iterator[Object]
+
+
 class Delivery(abc.ABC):
     """Turns campaigns and pipelines into the objects of one delivery."""
+
+    def everything(self, loaded: Loaded) -> t.Iterator[Delivered]:
+        """The objects of every good file, pipelines first.
+
+        Whatever is wrong with a campaign is among ``loaded.problems`` at the end, and its objects are left out.
+        """
+        assert loaded.converter is not None
+        for id_, pipeline in loaded.pipelines.items():
+            yield Delivered(pipeline.path, f"pipelines/{id_}", self.pipeline(pipeline, loaded.converter))
+        for campaign, _ in loaded.campaigns():
+            if own := loaded.pipelines.get(campaign.pipeline):
+                objects = self.campaign(campaign, own, loaded.converter)
+                yield Delivered(campaign.path, f"campaigns/{campaign.name}", objects)
 
     def campaign(self, campaign: Campaign, pipeline: Pipeline, converter: Converter) -> t.Iterator[Object]:
         """The ConfigMap and the Job of each part of a campaign."""

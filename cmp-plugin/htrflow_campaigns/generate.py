@@ -8,7 +8,6 @@ import typing as t
 from htrflow_campaigns import limits, settings
 from htrflow_campaigns.delivery import Delivery
 from htrflow_campaigns.load import Loaded
-from htrflow_campaigns.objects.pod import Object
 from htrflow_campaigns.problems import Position, Problem, Words
 from htrflow_campaigns.rules import delivery as rules
 from htrflow_campaigns.settings import Settings
@@ -28,7 +27,7 @@ def generate(loaded: Loaded, delivery: Delivery, plugin: Settings) -> list[bytes
     lines: list[bytes] = []
     size = 0
     makers: dict[tuple[str, str], str] = {}
-    for path, object_ in _objects(loaded, delivery):
+    for path, object_ in ((source, made) for source, _, objects in delivery.everything(loaded) for made in objects):
         name = (object_["kind"], object_["metadata"]["name"])
         other = makers.setdefault(name, path)
         if other != path:
@@ -54,17 +53,6 @@ def _allowed(loaded: Loaded, plugin: Settings) -> t.Iterator[Problem]:
         allowed, variable = Words(", ".join(sorted(namespaces))), Words(settings.NAMESPACES)
         namespace = converter.namespace
         yield rules.NAMESPACE_REFUSED.at(position, namespace=namespace, allowed=allowed, variable=variable)
-
-
-def _objects(loaded: Loaded, delivery: Delivery) -> t.Iterator[tuple[str, Object]]:
-    assert loaded.converter is not None
-    for pipeline in loaded.pipelines.values():
-        for object_ in delivery.pipeline(pipeline, loaded.converter):
-            yield pipeline.path, object_
-    for campaign, _ in loaded.campaigns():
-        if own := loaded.pipelines.get(campaign.pipeline):
-            for object_ in delivery.campaign(campaign, own, loaded.converter):
-                yield campaign.path, object_
 
 
 def paragraph(problems: t.Sequence[Problem]) -> str:

@@ -33,17 +33,9 @@ class Written(t.NamedTuple):
 
 
 def files(loaded: Loaded, delivery: Delivery) -> t.Iterator[tuple[str, str]]:
-    """The path and text of each rendered file: ``campaigns/<name>.yaml`` and ``pipelines/<id>.yaml``.
-
-    Whatever is wrong with a campaign is among ``loaded.problems`` at the end, and its file is left out.
-    """
-    assert loaded.converter is not None
-    for id_, pipeline in loaded.pipelines.items():
-        yield f"pipelines/{id_}.yaml", yaml_writer.dump_all(delivery.pipeline(pipeline, loaded.converter))
-    for campaign, _ in loaded.campaigns():
-        if own := loaded.pipelines.get(campaign.pipeline):
-            objects = delivery.campaign(campaign, own, loaded.converter)
-            yield f"campaigns/{campaign.name}.yaml", yaml_writer.dump_all(objects)
+    """The path and text of each rendered file: ``campaigns/<name>.yaml`` and ``pipelines/<id>.yaml``."""
+    for _, name, objects in delivery.everything(loaded):
+        yield f"{name}.yaml", yaml_writer.dump_all(objects)
 
 
 def render(loaded: Loaded, delivery: Delivery, out: pathlib.Path) -> Written | None:
