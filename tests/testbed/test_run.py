@@ -122,7 +122,7 @@ def test_without_its_program_a_test_is_skipped_with_the_way_to_get_it(
 
     assert "2 skipped" in output
     assert "helm 2.0.0 is missing; run: make tools TOOLS=helm-and-kubectl" in output
-    assert "versitygw 1.7.0 is missing; run: make tools TOOLS=versitygw" in output
+    assert "versitygw 1.8.0 is missing; run: make tools TOOLS=versitygw" in output
     assert run.returncode == 0
 
 

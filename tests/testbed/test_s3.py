@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import io
+import threading
 import time
 import typing as t
 
@@ -60,25 +62,61 @@ def test_a_creator_is_refused_where_an_object_is(s3: Store) -> None:
     assert second.get_object(Bucket=s3.bucket, Key="claim")["Body"].read() == b"first"
 
 
-def test_of_sixteen_concurrent_creators_one_has_the_object_and_most_are_refused(s3: Store) -> None:
-    # Not exactly one is told that it won: versitygw looks first and puts the object in place afterwards, and two that
-    # look in the same instant both find nothing (seen now and then on a busy machine).
+def test_of_sixteen_concurrent_creators_one_wins_and_the_object_is_its_own(s3: Store) -> None:
     clients = [s3.client(s3.writer) for _ in range(16)]
+    together = threading.Barrier(16)
 
-    def create(number: int) -> str:
+    def create(key: str, number: int) -> str:
+        content, metadata = b"%02d" % number * 10_000, {"by": str(number)}
+        together.wait(30)
         try:
-            clients[number].put_object(Bucket=s3.bucket, Key="claim", Body=str(number).encode(), IfNoneMatch="*")
+            clients[number].put_object(Bucket=s3.bucket, Key=key, Body=content, Metadata=metadata, IfNoneMatch="*")
         except botocore.exceptions.ClientError as error:
             return error.response["Error"]["Code"]
         return "created"
 
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
-        outcomes = list(pool.map(create, range(16)))
+        for key in (f"{turn}/claim" for turn in range(20)):
+            outcomes = list(pool.map(create, [key] * 16, range(16)))
 
-    assert 1 <= outcomes.count("created") < 8
-    assert set(outcomes) <= {"created", "PreconditionFailed", "ConditionalRequestConflict"}
-    content = clients[0].get_object(Bucket=s3.bucket, Key="claim")["Body"].read()
-    assert outcomes[int(content)] == "created"
+            assert sorted(outcomes) == ["PreconditionFailed"] * 15 + ["created"]
+            winner = outcomes.index("created")
+            found = clients[0].get_object(Bucket=s3.bucket, Key=key)
+            assert (found["Body"].read(), found["Metadata"]) == (b"%02d" % winner * 10_000, {"by": str(winner)})
+
+
+class _HeldBack(io.BytesIO):
+    """A content whose last block is sent when the others of the sixteen have come to theirs."""
+
+    def __init__(self, content: bytes, together: threading.Barrier) -> None:
+        super().__init__(content)
+        self._size, self._together = len(content), together
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        block = super().read(size)
+        if block and self.tell() == self._size:
+            self._together.wait(30)
+        return block
+
+
+def test_of_sixteen_creators_who_all_began_before_one_ended_one_wins(s3: Store) -> None:
+    # A server that looks only when a request begins lets all sixteen win.
+    writer = s3.client(s3.writer, signature_version="s3v4")
+    together = threading.Barrier(16)
+
+    def create(address: str, content: bytes) -> int:
+        body = _HeldBack(content, together)
+        return requests.put(address, data=body, headers={"If-None-Match": "*"}, timeout=30).status_code
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for key in (f"{turn}/claim" for turn in range(20)):
+            what = {"Bucket": s3.bucket, "Key": key, "IfNoneMatch": "*"}
+            address = writer.generate_presigned_url("put_object", Params=what, ExpiresIn=60)
+            contents = [b"%02d" % number * 20_000 for number in range(16)]
+            answers = list(pool.map(create, [address] * 16, contents))
+
+            assert sorted(answers) == [200] + [412] * 15
+            assert writer.get_object(Bucket=s3.bucket, Key=key)["Body"].read() == contents[answers.index(200)]
 
 
 def test_a_body_that_is_not_what_its_digest_says_is_refused(s3: Store) -> None:

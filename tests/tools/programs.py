@@ -76,7 +76,7 @@ PROGRAMS = (
             kueue.write_manifests,
         ),
     ),
-    Program("versitygw", "1.7.0", Go("versitygw", {"versitygw": "github.com/versity/versitygw/cmd/versitygw"})),
+    Program("versitygw", "1.8.0", Go("versitygw", {"versitygw": "github.com/versity/versitygw/cmd/versitygw"})),
     Program(
         "kyverno",
         _KYVERNO,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import secrets
 import typing as t
@@ -127,15 +128,28 @@ def _serve(run: Run, folder: pathlib.Path, port: int, root: Account) -> processe
         "--health=/health",
         "--quiet",
         "posix",
-        # Metadata in files: not every file system has room for it in its attributes.
-        f"--sidecar={folder / 'metadata'}",
+        *_metadata(folder),
         str(folder / "buckets"),
     ]
-    (folder / "metadata").mkdir(exist_ok=True)
     secret = {"ROOT_ACCESS_KEY": root.access, "ROOT_SECRET_KEY": root.secret}
     process = run.started(processes.start("versitygw", command, folder, run.owner, secret))
     process.wait_until(lambda: _answers(port))
     return process
+
+
+def _metadata(folder: pathlib.Path) -> list[str]:
+    """The options that say where type, metadata and ETag of an object are kept.
+
+    In the attributes of its file they are replaced together with the content. Where the file system has no room for
+    attributes they are files beside it, and a reader may find those of the content before or after.
+    """
+    try:
+        os.setxattr(folder, "user.metadata", b"fits")
+    except OSError:
+        beside = folder / "metadata"
+        beside.mkdir(exist_ok=True)
+        return [f"--sidecar={beside}"]
+    return []
 
 
 def _answers(port: int) -> bool:
