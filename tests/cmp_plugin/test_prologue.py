@@ -83,6 +83,7 @@ def test_the_wrapper_gets_the_whole_rendered_environment(shell: list[str], tmp_p
     assert {name: value for name, value in ended.environ.items() if name not in own} == {
         "PIPELINE_PATH": "/config/pipeline.yaml",
         "PIPELINE_ID": "default-size",
+        "CAMPAIGN": "letters",
         "S3_PREFIX": "archive-htr/",
         "RESULTS_URL": "https://htr.example.org/$(HOME)/$$/results",
         "IMAGE_DIGEST": "registry.example.org/htrflow-batch@sha256:" + "0123456789abcdef" * 4,

@@ -132,7 +132,7 @@ PLANTS = [
     _job("resources", f"{_WRAPPER}.resources.limits", {"nvidia.com/gpu": "2"}, "the same as request and limit"),
     _job("resources", f"{_WRAPPER}.resources.requests.cpu", "0", "cpu is '0'"),
     _job("credentials", f"{_WRAPPER}.env.0.name", "AWS_SECRET_ACCESS_KEY", "has the variable AWS_SECRET_ACCESS_KEY"),
-    _job("credentials", f"{_WRAPPER}.env.3.value", "https://me:pw@a.se/", "has a password in RESULTS_URL"),
+    _job("credentials", f"{_WRAPPER}.env.4.value", "https://me:pw@a.se/", "has a password in RESULTS_URL"),
     _job("credentials", f"{_WRAPPER}.env.0", {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {}}}, "HF_TOKEN"),
     _warmup("credentials", f"{_WRAPPER}.env.8.valueFrom", {"configMapKeyRef": {}}, "has the variable HF_TOKEN"),
     _job("not-ours", "spec.suspend", True, "suspend is not ours to set"),

@@ -95,7 +95,7 @@ def job(campaign: Campaign, part: Part, pipeline: Pipeline, converter: Converter
                         names.PIPELINE_LABEL: campaign.pipeline,
                     }
                 },
-                "spec": _pod_spec(part, pipeline, converter),
+                "spec": _pod_spec(campaign, part, pipeline, converter),
             },
         },
     }
@@ -105,7 +105,7 @@ def _part_label(part: Part) -> Object:
     return {} if part.number is None else {names.PART_LABEL: str(part.number)}
 
 
-def _pod_spec(part: Part, pipeline: Pipeline, converter: Converter) -> Object:
+def _pod_spec(campaign: Campaign, part: Part, pipeline: Pipeline, converter: Converter) -> Object:
     size = pod.size_of(pipeline, converter)
     deadline = pipeline.max_seconds or converter.max_seconds
     return {
@@ -121,7 +121,7 @@ def _pod_spec(part: Part, pipeline: Pipeline, converter: Converter) -> Object:
                 "image": pipeline.image,
                 "command": ["/bin/sh", "-c"],
                 "args": [_SCRIPT],
-                "env": _environment(pipeline, converter, size),
+                "env": _environment(campaign, pipeline, converter, size),
                 "volumeMounts": [
                     {"name": "campaign", "mountPath": "/campaign", "readOnly": True},
                     pod.PIPELINE_MOUNT,
@@ -174,11 +174,12 @@ def _resources(size: Size | None) -> Object:
     return {"requests": amounts, "limits": {**amounts}}
 
 
-def _environment(pipeline: Pipeline, converter: Converter, size: Size | None) -> list[Object]:
+def _environment(campaign: Campaign, pipeline: Pipeline, converter: Converter, size: Size | None) -> list[Object]:
     failures = "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
     return [
         pod.variable("PIPELINE_PATH", "/config/pipeline.yaml"),
         pod.variable("PIPELINE_ID", pipeline.id),
+        pod.variable("CAMPAIGN", campaign.name),
         pod.variable("S3_PREFIX", f"{converter.namespace}/"),
         *([pod.variable("RESULTS_URL", converter.results_url)] if converter.results_url else []),
         pod.variable("IMAGE_DIGEST", pipeline.image),
