@@ -1,4 +1,4 @@
-# Everything here needs git, make and Python 3.11 or newer, and sets up the rest in .venv.
+# Everything here needs git, make and Python 3.11 or 3.12, and sets up the rest in .venv.
 
 SHELL := /bin/sh
 BIN := .venv/bin
@@ -42,27 +42,31 @@ docs: $(STAMP) ## write the generated parts of the documentation anew
 	$(BIN)/python docs/tables.py
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
-	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/converter.lock
-	$(BIN)/uv pip compile pyproject.toml $(COMPILE) --output-file requirements/dev.lock --extra wrapper --group dev
-	$(BIN)/uv pip compile requirements/htrflow.in --no-deps $(COMPILE) --output-file requirements/htrflow.lock
+	$(COMPILE) --output-file requirements/converter.lock
+	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --group dev
+	$(COMPILE) --output-file requirements/wrapper.lock $(WRAPPER) --constraints requirements/dev.lock
 
-COMPILE := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	--custom-compile-command 'make lock'
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --custom-compile-command 'make lock'
+WRAPPER := --extra wrapper --group opencv --no-emit-package opencv-python
 
-# A virtual environment with exactly what the lock file names, made again when that changes.
-$(STAMP): requirements/dev.lock requirements/htrflow.lock pyproject.toml
-	@python=; for name in python3 python3.14 python3.13 python3.12 python3.11; do \
-		if $$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+# A virtual environment with exactly what the lock file names, made again when that changes. uv does in seconds what
+# takes pip minutes, and comes out of the lock file itself. The lock file is whole, so nothing is resolved.
+$(STAMP): requirements/dev.lock pyproject.toml
+	@python=; for name in python3 python3.12 python3.11; do \
+		if $$name -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then \
 			python=$$name; break; \
 		fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-		echo 'make: no Python 3.11 or newer with the venv module was found — install it (on Debian: apt install python3-venv)' >&2; \
+		echo 'make: no Python 3.11 or 3.12 with the venv module was found, and htrflow runs on no newer one — install one' \
+			'(on Debian 12: apt install python3-venv)' >&2; \
 		exit 1; \
 	fi; \
 	echo "Setting up .venv with $$($$python --version)"; \
 	$$python -m venv --clear .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/htrflow.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements/dev.lock >.venv/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .venv/uv.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --require-hashes -r requirements/dev.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
