@@ -36,6 +36,7 @@ PROVENANCE = Provenance(
     pipeline_id="demo-v1",
     pipeline_sha256="b" * 64,
     recipe="c" * 64,
+    engine="htrflow 0.2.6",
     models=(("Riksarkivet/lines", "d" * 40), ("Riksarkivet/text", "e" * 40)),
     source_url="https://reader:secret@iiif.example.org/a/full/max/0/default.jpg?token=secret",
     campaign="domböcker\n<1712>",
@@ -406,3 +407,22 @@ def test_two_parts_that_name_different_words_stay_as_they_are() -> None:
         '"HypPart2" SUBS_CONTENT="häradshövding"', '"HypPart2" SUBS_CONTENT="hövding"'
     )
     assert text_of(other.encode()).startswith("Domaren härads-\nhövding Bergh\n")
+
+
+def test_schemas_can_be_asked_for_by_many_threads_at_once() -> None:
+    # In a new process, since a schema is read once.
+    program = (
+        "import concurrent.futures, threading\n"
+        "from lxml import etree\n"
+        "from htrflow_batch import xsd\n"
+        "barrier = threading.Barrier(8)\n"
+        "def ask(number):\n"
+        "    barrier.wait()\n"
+        "    return xsd.fault(etree.Element('other'), ('alto-4-4.xsd', 'pagecontent.xsd')[number % 2])\n"
+        "with concurrent.futures.ThreadPoolExecutor(8) as pool:\n"
+        "    print([fault is None for fault in pool.map(ask, range(8))])\n"
+    )
+
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.stdout.strip() == str([False] * 8), done.stderr

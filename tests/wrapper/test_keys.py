@@ -16,9 +16,10 @@ NAMES = st.text(st.characters(codec="ascii"), max_size=70) | st.text(max_size=4)
 
 
 def test_the_keys_are_those_of_the_layout() -> None:
-    assert [KEYS.page(1), KEYS.alto(12)] == [
+    assert [KEYS.page(1), KEYS.alto(12), KEYS.annotations(12)] == [
         "htr-batch/demo-v1/R0001203/page/0001.xml",
         "htr-batch/demo-v1/R0001203/alto/0012.xml",
+        "htr-batch/demo-v1/R0001203/annotations/0012.json",
     ]
     assert [KEYS.iiif, KEYS.progress, KEYS.pipeline_yaml, KEYS.manifest] == [
         f"htr-batch/demo-v1/R0001203/{name}"
@@ -42,8 +43,9 @@ def test_a_prefix_may_have_several_parts() -> None:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_pages_are_counted_from_one(number: int) -> None:
-    with pytest.raises(ValueError, match="counted from 1"):
-        KEYS.page(number)
+    for key in (KEYS.page, KEYS.alto, KEYS.annotations):
+        with pytest.raises(ValueError, match="counted from 1"):
+            key(number)
 
 
 @given(st.sets(st.integers(1, 200_000)), st.sets(st.integers(1, 200_000)))
@@ -66,6 +68,8 @@ def test_a_listing_gives_back_the_pages_that_were_written(page: set[int], alto: 
         "htr-batch/demo-v1/R0001203/page/0001.xml\n",
         "htr-batch/demo-v1/R0001203/page/٠٠٠١.xml",
         "htr-batch/demo-v1/R0001203/page/",
+        "htr-batch/demo-v1/R0001203/annotations/0001.json",
+        "htr-batch/demo-v1/R0001203/annotations/0001.xml",
         "htr-batch/demo-v1/R0001203/old/page/0001.xml",
         "page/0001.xml",
     ],
@@ -108,7 +112,15 @@ def test_whatever_the_names_a_key_is_refused_or_stays_below_its_own_folders(a: s
         keys = Keys(a, b, c)
     except PermanentError:
         return
-    for key in (keys.page(1), keys.alto(1), keys.progress, keys.manifest, keys.run_log, keys.source_manifest):
+    for key in (
+        keys.page(1),
+        keys.alto(1),
+        keys.annotations(1),
+        keys.progress,
+        keys.manifest,
+        keys.run_log,
+        keys.source_manifest,
+    ):
         assert checked_key(key).startswith(a.removesuffix("/") + "/")
     assert keys.folder == f"{a.removesuffix('/')}/{b}/{c}/"
 

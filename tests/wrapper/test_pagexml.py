@@ -32,6 +32,7 @@ PROVENANCE = Provenance(
     pipeline_id="demo-v1",
     pipeline_sha256="b" * 64,
     recipe="c" * 64,
+    engine="htrflow 0.2.6",
     models=(("Riksarkivet/lines", "d" * 40), ("Riksarkivet/text", "e" * 40)),
     source_url="https://reader:secret@iiif.example.org/a/full/max/0/default.jpg?token=secret",
     campaign="domböcker\n<1712>",

@@ -1,14 +1,15 @@
-"""Checks and repairs ALTO 4.4 as htrflow writes it, and reads its text."""
+"""Checks and repairs ALTO 4.4 as htrflow writes it, and reads its text and where it stands."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import typing as t
 
 from lxml import etree
 
-from htrflow_batch import xml_text
+from htrflow_batch import alto_boxes, xml_text
 from htrflow_batch.errors import PageError
 from htrflow_batch.xml_text import Checked, Element, Line, Notes, PageText
 
@@ -19,6 +20,33 @@ _SCHEMA = "alto-4-4.xsd"
 _OPENING = ' CONTENT="'
 #: The quotation mark that ends a value: the element ends after it, or another attribute starts.
 _CLOSING = re.compile(r'"(?=\s*/?>|\s+[A-Z_]+=")')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line and where it stands, in pixels from the upper left corner of the page.
+
+    ``text`` is one line and not empty; a divided word stands as it is written. The box is that of the line, or of what
+    the line is in where the file states none nearer. ``confidence`` is the mean over its words, 0 to 1, or None where
+    there is none. ``points`` are (x, y) of its outline, and empty where there is none.
+    """
+
+    text: str
+    x: int
+    y: int
+    width: int
+    height: int
+    confidence: float | None = None
+    points: tuple[tuple[int, int], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout:
+    """A page's size in pixels, both at least 1, and its lines in reading order."""
+
+    width: int
+    height: int
+    lines: tuple[TextLine, ...]
 
 
 def check_alto(content: bytes, expected: PageText) -> Checked:
@@ -43,10 +71,7 @@ def text_of(content: bytes) -> str:
     A word that is divided between two lines stands whole in the first of them where the file gives it
     (``SUBS_CONTENT`` of both parts); otherwise each part stays on its line, with the hyphen as the file has it.
     """
-    try:
-        tree = xml_text.parse("ALTO", xml_text.decode("ALTO", content, Notes()), _ROOT)
-    except etree.XMLSyntaxError as error:
-        raise xml_text.syntax_error("ALTO", error) from None
+    tree = _tree(content)
     lines = [list(line.iter(f"{_NS}String", f"{_NS}HYP")) for line in _in_reading_order(tree)]
     strings = [part for parts in lines for part in parts if part.tag == f"{_NS}String"]
     whole, left_out = set(), set()
@@ -71,6 +96,44 @@ def text_of(content: bytes) -> str:
         if line := " ".join(filter(None, words)):
             written.append(f"{line}\n")
     return "".join(written)
+
+
+def lines_of(content: bytes) -> tuple[TextLine, ...]:
+    """The lines with text of an ALTO file, in reading order.
+
+    Raises :class:`~htrflow_batch.errors.PageError` when it cannot be read.
+    """
+    return layout_of(content).lines
+
+
+def layout_of(content: bytes) -> Layout:
+    """The size of the page of an ALTO file, and its lines with text.
+
+    A file that states no size is as large as its lines reach. Raises :class:`~htrflow_batch.errors.PageError` when it
+    cannot be read.
+    """
+    tree = _tree(content)
+    page = tree.find(f".//{_NS}Page")
+    width, height = (None if page is None else alto_boxes.length(page, name) for name in ("WIDTH", "HEIGHT"))
+    lines = []
+    for element in _in_reading_order(tree):
+        line = _line(element, Notes())
+        if text := xml_text.clean(line.text):
+            left, top, right, bottom = alto_boxes.around(element) or (0, 0, width or 1, height or 1)
+            points = alto_boxes.points(element)
+            lines.append(TextLine(text, left, top, right - left, bottom - top, line.confidence, points))
+    return Layout(
+        width or max([1, *(line.x + line.width for line in lines)]),
+        height or max([1, *(line.y + line.height for line in lines)]),
+        tuple(lines),
+    )
+
+
+def _tree(content: bytes) -> Element:
+    try:
+        return xml_text.parse("ALTO", xml_text.decode("ALTO", content, Notes()), _ROOT)
+    except etree.XMLSyntaxError as error:
+        raise xml_text.syntax_error("ALTO", error) from None
 
 
 def _readings(content: bytes) -> t.Iterator[tuple[Element, Notes]]:

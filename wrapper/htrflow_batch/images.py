@@ -132,13 +132,16 @@ def _upright(image: ImageFile.ImageFile, content: bytes, max_width: int | None) 
     if max(wanted) > _LONGEST_SIDE:
         raise PageError(f"the image is {upright[0]} × {upright[1]} pixels, and no side may have over {_LONGEST_SIDE}")
     stored = wanted[::-1] if sideways else wanted
-    _decode_smaller(image, content, stored)
-    image.load()
-    profile = image_colours.profile_of(image, notes)
+    profile = image_colours.profile_of(image, notes) if image.format == "JPEG" else None
     same = image.format == "JPEG" and image.mode in ("L", "RGB") and stored == found
     if same and orientation in (None, 1) and profile is None and not notes and content.count(b"Exif\0\0") < 2:
+        _read_through(content)
         return content, Normalised(*found, ())
 
+    _decode_smaller(image, content, stored)
+    image.load()
+    if image.format != "JPEG":  # some kinds carry it behind the pixels
+        profile = image_colours.profile_of(image, notes)
     plain = image_colours.eight_bits(image, inverted, notes)
     if plain.size != stored:
         plain = plain.resize(stored, Image.Resampling.LANCZOS)
@@ -196,6 +199,13 @@ def _fit(size: tuple[int, int], max_width: int | None) -> tuple[int, int]:
     if max_width is None or size[0] <= max_width:
         return size
     return max_width, max(1, round(size[1] * max_width / size[0]))
+
+
+def _read_through(content: bytes) -> None:
+    """Raises what decoding a JPEG raises. In grey and at an eighth of its size it takes half of the time, or less."""
+    with Image.open(io.BytesIO(content), formats=["JPEG"]) as image:
+        image.draft("L", (1, 1))
+        image.load()
 
 
 def _decode_smaller(image: ImageFile.ImageFile, content: bytes, wanted: tuple[int, int]) -> None:

@@ -74,6 +74,10 @@ class Keys:
         """The ALTO XML of a page, counted from 1. It being there means that the page is whole."""
         return self._numbered("alto", number)
 
+    def annotations(self, number: int) -> str:
+        """The text of a page, counted from 1, as a IIIF annotation page. It is written between PAGE and ALTO."""
+        return self._numbered("annotations", number, "json")
+
     def pages(self, listing: t.Iterable[str]) -> Pages:
         """The pages whose files are among some keys. Any other key is passed over."""
         found: dict[str, set[int]] = {"page": set(), "alto": set()}
@@ -83,7 +87,7 @@ class Keys:
                 found[match[1]].add(int(match[2]))
         return Pages(frozenset(found["page"]), frozenset(found["alto"]))
 
-    def _numbered(self, kind: str, number: int) -> str:
+    def _numbered(self, kind: str, number: int, ending: str = "xml") -> str:
         if number < 1:
             raise ValueError(f"pages are counted from 1: {number}")
-        return f"{self.folder}{kind}/{number:04}.xml"
+        return f"{self.folder}{kind}/{number:04}.{ending}"

@@ -25,6 +25,7 @@ class Provenance:
     pipeline_id: str
     pipeline_sha256: str
     recipe: str
+    engine: str
     models: tuple[tuple[str, str], ...]
     source_url: str
     campaign: str
@@ -41,6 +42,7 @@ class Provenance:
             ("pipeline", self.pipeline_id),
             ("pipeline_sha256", self.pipeline_sha256),
             ("recipe", self.recipe),
+            ("engine", self.engine),
             *(("model", f"{name}@{revision}") for name, revision in self.models),
             ("source", self.source_url),
             ("campaign", self.campaign),
@@ -85,6 +87,20 @@ def stamp_page(content: bytes, provenance: Provenance) -> bytes:
         etree.SubElement(labels, f"{ns}Label", type=key, value=value)
     _put(metadata, item, [old for old in metadata.iterfind(f"{ns}MetadataItem") if old.get("name") == NAME])
     return xml_text.serialize(tree)
+
+
+def stated(content: bytes) -> dict[str, tuple[str, ...]]:
+    """What :func:`stamp_alto` wrote into an ALTO file, the values of each key; empty if it is not there."""
+    ns = f"{{{alto.NAMESPACE}}}"
+    for step in _read("ALTO", content, f"{ns}alto").iterfind(f"{ns}Description/{ns}Processing"):
+        if step.get("ID") == NAME:
+            found: dict[str, tuple[str, ...]] = {}
+            for line in step.findtext(f"{ns}processingStepSettings", "").splitlines():
+                key, separator, value = line.partition(": ")
+                if separator:
+                    found[key] = (*found.get(key, ()), value)
+            return found
+    return {}
 
 
 def _read(name: str, content: bytes, root: str) -> Element:

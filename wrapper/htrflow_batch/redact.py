@@ -38,22 +38,25 @@ def _word(word: str) -> str:
 
 
 def _addresses(text: str) -> str:
-    """A text without white space."""
-    before, separator, rest = text.partition("://")
-    if not separator:
-        return _encoded(_bare(text))
-    if _has_query(before, text):
-        return _bare(text)
-    head, mark, secret = _cut(rest)
-    authority, slash, path = head.partition("/")
-    if _AUTHORITY.fullmatch(authority):
-        shown = _encoded(authority) + slash + _addresses(path)
-    elif "@" in head:
-        # A password with a slash in it reaches further than the first slash.
-        shown = f"{MARK}@{_addresses(head.rpartition('@')[2])}"
-    else:
-        shown = MARK + slash + _addresses(path)
-    return _bare(before) + separator + shown + mark + (MARK if secret else "")
+    """A text without white space. An address may hold another one in its path, and so on."""
+    head, tail = "", ""
+    while True:
+        before, separator, rest = text.partition("://")
+        if not separator:
+            return head + _encoded(_bare(text)) + tail
+        if _has_query(before, text):
+            return head + _bare(text) + tail
+        inside, mark, secret = _cut(rest)
+        authority, slash, path = inside.partition("/")
+        if _AUTHORITY.fullmatch(authority):
+            shown, text = _encoded(authority) + slash, path
+        elif "@" in inside:
+            # A password with a slash in it reaches further than the first slash.
+            shown, text = f"{MARK}@", inside.rpartition("@")[2]
+        else:
+            shown, text = MARK + slash, path
+        head += _bare(before) + separator + shown
+        tail = mark + (MARK if secret else "") + tail
 
 
 def _cut(text: str) -> tuple[str, str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import pathlib
 import typing as t
@@ -11,6 +12,8 @@ import boto3.session
 import botocore.config
 import botocore.credentials
 import botocore.exceptions
+import botocore.handlers
+import botocore.loaders
 import botocore.session
 
 from htrflow_batch import redact
@@ -81,6 +84,7 @@ def connect(settings: S3Settings, keys: S3Keys) -> S3Client:
     here = {"config_file": os.devnull, "credentials_file": str(settings.credentials), "profile": _PROFILE}
     for name, value in here.items():
         alone.set_config_variable(name, value)
+    alone.register_component("data_loader", _descriptions())
     config = botocore.config.Config(
         signature_version="s3v4",
         s3={"addressing_style": "path"},
@@ -94,7 +98,7 @@ def connect(settings: S3Settings, keys: S3Keys) -> S3Client:
         response_checksum_validation="when_required",
     )
     try:
-        return boto3.session.Session(botocore_session=alone).client(
+        client: S3Client = boto3.session.Session(botocore_session=alone).client(
             "s3",
             endpoint_url=settings.endpoint,
             region_name=settings.region,
@@ -109,3 +113,12 @@ def connect(settings: S3Settings, keys: S3Keys) -> S3Client:
             f"{settings.where} cannot be the address of a store — write http:// or https:// and a host into"
             f" S3_ENDPOINT in {SECRET}"
         ) from None
+    # What is written is small: asking first whether it may be sent takes a turn of the network, and as long again.
+    client.meta.events.unregister("before-call.s3", botocore.handlers.add_expect_header)
+    return client
+
+
+@functools.cache
+def _descriptions() -> botocore.loaders.Loader:
+    """What the client knows of the service. Reading it takes longer than writing a hundred pages."""
+    return botocore.session.Session().get_component("data_loader")  # type: ignore[no-any-return]

@@ -18,14 +18,15 @@ from htrflow_batch.errors import PermanentError
 
 _NAMESPACE = re.compile(r"\{[^{}]*\}")
 _XLINK = Path(__file__).with_name("xlink.xsd")
+_LOCK = threading.Lock()
 
 
 def fault(tree: etree._Element, file_name: str) -> str | None:
     """What ``tree`` first has against the schema ``file_name`` of htrflow; None when it is valid."""
-    schema, lock = _schema(file_name)
     message = None
-    # A schema keeps the faults of the last document.
-    with lock:
+    # A schema keeps the faults of the last document, and two cannot be read at once.
+    with _LOCK:
+        schema = _schema(file_name)
         try:
             schema.assertValid(tree)
         except etree.DocumentInvalid as error:
@@ -34,7 +35,7 @@ def fault(tree: etree._Element, file_name: str) -> str | None:
 
 
 @functools.cache
-def _schema(file_name: str) -> tuple[etree.XMLSchema, threading.Lock]:
+def _schema(file_name: str) -> etree.XMLSchema:
     # find_spec looks for the library without importing it, which takes seconds and hundreds of megabytes.
     spec = importlib.util.find_spec("htrflow")
     for folder in (spec and spec.submodule_search_locations) or ():
@@ -42,7 +43,7 @@ def _schema(file_name: str) -> tuple[etree.XMLSchema, threading.Lock]:
         if path.is_file():
             parser = etree.XMLParser(no_network=True, resolve_entities=False)
             parser.resolvers.add(_Local())
-            return etree.XMLSchema(etree.parse(str(path), parser)), threading.Lock()
+            return etree.XMLSchema(etree.parse(str(path), parser))
     raise PermanentError(f"The schema {file_name} of htrflow is not installed — use an image with htrflow 0.2.6.")
 
 
