@@ -43,7 +43,7 @@ docs: $(STAMP) ## write the generated parts of the documentation anew
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
 	$(COMPILE) --output-file requirements/converter.lock
-	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --group dev
+	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --extra local --group dev
 	$(COMPILE) --output-file requirements/wrapper.lock $(WRAPPER) --constraints requirements/dev.lock
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \

@@ -86,6 +86,20 @@ def parser() -> argparse.ArgumentParser:
     )
     generate.set_defaults(run=_generate)
 
+    local = commands.add_parser("local", help="run a campaigns repo on this machine, without a cluster")
+    local.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
+    local.add_argument(
+        "--data", metavar="DIR", type=pathlib.Path, default=pathlib.Path("htrflow-data"),
+        help="the folder for results, models and state (htrflow-data)",
+    )  # fmt: skip
+    local.add_argument("--port", metavar="N", type=_port, default=8080, help="where to look at results (8080)")
+    local.add_argument("--slots", metavar="N", type=_slots, default=2, help="how many volumes are read at once (2)")
+    local.add_argument("--watch", action="store_true", help="take up what changes in the repo")
+    local.add_argument("--once", action="store_true", help="end when everything is done")
+    local.add_argument("--s3", metavar="URL", help="write results into this bucket: its endpoint, a slash, its name")
+    local.add_argument("--credentials", metavar="FILE", type=pathlib.Path, help="its keys (~/.aws/credentials)")
+    local.set_defaults(run=_local)
+
     probe = commands.add_parser("probe", help="ask whether the plugin server answers")
     probe.add_argument("--sockets", metavar="DIR", type=pathlib.Path, help="where the plugin servers' sockets lie")
     probe.add_argument("--name", metavar="NAME", help="the plugin's name")
@@ -201,6 +215,48 @@ def _generate(options: argparse.Namespace) -> int:
     sys.stdout.buffer.writelines(lines)
     sys.stdout.buffer.flush()
     return EXIT_FINE
+
+
+def _local(options: argparse.Namespace) -> int:
+    try:
+        from htrflow_campaigns.local import command
+    except ModuleNotFoundError as error:
+        raise _UsageError(
+            f"{error.name} is not installed — install htrflow-campaigns with its extra local: pip install"
+            " 'htrflow-campaigns[local]'"
+        ) from None
+
+    # It runs for days, with threads.
+    gc.enable()
+    try:
+        return command.run(
+            command.Options(
+                options.repo,
+                options.data,
+                options.port,
+                options.slots,
+                options.watch,
+                options.once,
+                options.s3,
+                options.credentials,
+            )
+        )
+    except command.LocalError as error:
+        raise _UsageError(str(error)) from None
+
+
+def _port(text: str) -> int:
+    return _number(text, 0, 65_535)
+
+
+def _slots(text: str) -> int:
+    return _number(text, 1, 10_000)
+
+
+def _number(text: str, least: int, most: int) -> int:
+    if not text.isascii() or not text.isdecimal() or not least <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+    return int(text)
 
 
 def _probe(options: argparse.Namespace) -> int:

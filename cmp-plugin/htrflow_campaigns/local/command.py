@@ -1,0 +1,240 @@
+"""``htrflow-campaigns local``: from the arguments to an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import pathlib
+import signal
+import time
+import types
+import typing as t
+import urllib.parse
+
+from htrflow_batch import redact
+from htrflow_batch.errors import AttemptError
+from htrflow_batch.folder_store import FolderStore
+from htrflow_batch.s3_client import S3Settings
+from htrflow_batch.s3_store import S3Store
+from htrflow_campaigns.local import overview, repo
+from htrflow_campaigns.local.data import Data, DataError
+from htrflow_campaigns.local.overview import Campaign, Reader
+from htrflow_campaigns.local.repo import Wanted
+from htrflow_campaigns.local.runner import Runner, Settings
+from htrflow_campaigns.local.site import Site
+from htrflow_campaigns.local.table import Table
+from htrflow_campaigns.reports import Outcome, text
+
+_TICK, _SHOW, _LOOK = 0.1, 0.5, 1.0
+
+
+class LocalError(Exception):
+    """It cannot run. The message is one sentence."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments. ``s3`` is the address of a bucket: the endpoint, a slash and the bucket's name."""
+
+    repo: pathlib.Path
+    data: pathlib.Path
+    port: int
+    slots: int
+    watch: bool
+    once: bool
+    s3: str | None = None
+    credentials: pathlib.Path | None = None
+
+
+class _Stop:
+    """Set when somebody wants the end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self, number: int, frame: types.FrameType | None) -> None:
+        self.asked = True
+
+
+def run(options: Options) -> int:
+    """Runs the repo. 0: all came out; 1: something did not, or the repo has problems; 130: stopped before the end.
+
+    Raises :class:`LocalError`.
+    """
+    wanted = _wanted(options.repo)
+    if wanted is None:
+        return 1
+    stop = _Stop()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with contextlib.ExitStack() as stack:
+            data = Data(options.data)
+            stack.callback(data.close)
+            bucket = _bucket(options)
+            store: FolderStore | S3Store = S3Store(bucket) if bucket else FolderStore(data.results)
+            stack.callback(store.close)
+            site = stack.enter_context(Site(options.port, store, data))
+            runner = Runner(data, _settings(options, wanted, data, bucket, site.url))
+            table = stack.enter_context(Table())
+            stack.enter_context(_log_to(table))
+            return _Session(options, runner, data, Reader(store, f"{wanted.namespace}/"), table, site).run(wanted, stop)
+    except (DataError, AttemptError) as error:
+        raise LocalError(str(error)) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Session:
+    """From the first Job to the last word."""
+
+    def __init__(self, options: Options, runner: Runner, data: Data, reader: Reader, table: Table, site: Site) -> None:
+        self._options, self._runner, self._data = options, runner, data
+        self._reader, self._table, self._site = reader, table, site
+        self._lines: dict[str, list[str]] = {}
+
+    def run(self, wanted: Wanted, stop: _Stop) -> int:
+        self._want(wanted)
+        self._table.say(f"results and state are in {self._data.folder}, and at {self._site.url}")
+        seen, looked, shown = repo.digest(self._options.repo), time.monotonic(), 0.0
+        while not stop.asked:
+            changed = self._runner.step()
+            now = time.monotonic()
+            if now - shown > _SHOW:
+                shown = now
+                self._table.show(self.campaigns())
+            if self._options.watch and now - looked > _LOOK:
+                looked = now
+                seen = self._look(seen)
+            if self._options.once and self._runner.idle:
+                break
+            if not changed:
+                time.sleep(_TICK)
+        self._runner.stop()
+        found = self.campaigns()
+        self._table.show(found)
+        self._table.summary(found, redact.url(self._options.s3) if self._options.s3 else str(self._data.results))
+        if stop.asked and not self._runner.idle:
+            self._table.say("stopped; the same command goes on from here")
+            return 130
+        return 0 if all(campaign.state in ("succeeded", "paused") for campaign in found) else 1
+
+    def campaigns(self) -> list[Campaign]:
+        """The overview."""
+        found = []
+        for job in overview.campaigns(self._runner.jobs.values()):
+            if job.name not in self._lines:
+                files = self._data.config_maps(job.name).values()
+                self._lines[job.name] = next(
+                    (one["volumes.txt"] for one in files if "volumes.txt" in one), ""
+                ).splitlines()
+            found.append(
+                self._reader.campaign(
+                    job,
+                    self._lines[job.name],
+                    slots=self._options.slots,
+                    paused=job.name in self._runner.paused,
+                    words=self._words(job.name) if job.failed else {},
+                )
+            )
+        return found
+
+    def _words(self, job: str) -> dict[int, str]:
+        """The last words of the last pod of each index."""
+        found = {}
+        for pod in self._data.pods(job):
+            statuses = [*pod["status"].get("initContainerStatuses", []), *pod["status"].get("containerStatuses", [])]
+            for status in statuses:
+                ended = status["state"]["terminated"]
+                if ended["exitCode"]:
+                    index = int(pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"])
+                    found[index] = overview.sentence(ended["message"]) or f"exit code {ended['exitCode']}"
+        return found
+
+    def _want(self, wanted: Wanted) -> None:
+        for sentence in self._runner.want(wanted):
+            self._table.say(sentence, "red")
+        self._lines.clear()
+        for name in self._runner.never():
+            self._table.say(f"{name} never starts: its window is more than the {self._options.slots} slots", "yellow")
+
+    def _look(self, seen: str) -> str:
+        """Takes up what changed in the repo, if anything did."""
+        now = repo.digest(self._options.repo)
+        if now != seen:
+            try:
+                wanted = _wanted(self._options.repo, self._table)
+            except LocalError as error:
+                self._table.say(str(error), "red")
+                wanted = None
+            if wanted is None:
+                self._table.say("everything goes on as it was before the change", "yellow")
+            else:
+                self._want(wanted)
+        return now
+
+
+def _wanted(folder: pathlib.Path, table: Table | None = None) -> Wanted | None:
+    try:
+        wanted, problems, files = repo.read(folder)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise LocalError(f"{folder} cannot be read ({reason}) — name the folder of a campaigns repo") from None
+    if problems:
+        report = text.report(Outcome(problems, files))
+        (table.say if table else lambda said: print(said, end=""))(report)
+    return wanted
+
+
+def _bucket(options: Options) -> S3Settings | None:
+    if options.s3 is None:
+        return None
+    parts = urllib.parse.urlsplit(options.s3)
+    bucket = parts.path.strip("/")
+    if parts.scheme not in ("http", "https") or not parts.netloc or not bucket or "/" in bucket:
+        raise LocalError(
+            f"{redact.url(options.s3)} names no bucket — write its endpoint, a slash and its name, such as"
+            " https://s3.example.org/results"
+        )
+    credentials = options.credentials or pathlib.Path(
+        os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or pathlib.Path.home() / ".aws/credentials"
+    )
+    return S3Settings(bucket, credentials, f"{parts.scheme}://{parts.netloc}")
+
+
+def _settings(options: Options, wanted: Wanted, data: Data, bucket: S3Settings | None, url: str) -> Settings:
+    secrets: dict[str, dict[str, str]] = {}
+    extra = {"RESULTS_URL": f"{url}/results"}
+    if bucket is None:
+        secrets[wanted.s3_secret] = {"S3_BUCKET": "results"}
+        extra["RESULTS_FOLDER"] = str(data.results)
+    else:
+        try:
+            credentials = bucket.credentials.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise LocalError(
+                f"the credentials {bucket.credentials} cannot be read — name their file with --credentials"
+            ) from None
+        found = {"S3_BUCKET": bucket.bucket, "S3_ENDPOINT": bucket.endpoint or "", "credentials": credentials}
+        secrets[wanted.s3_secret] = found
+    if wanted.hf_token_secret and (token := os.environ.get("HF_TOKEN")):
+        secrets[wanted.hf_token_secret] = {"token": token}
+    return Settings(options.slots, secrets, extra)
+
+
+@contextlib.contextmanager
+def _log_to(table: Table) -> t.Iterator[None]:
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            table.say(record.getMessage(), "yellow" if record.levelno > logging.INFO else "dim")
+
+    logger, handler = logging.getLogger("htrflow_campaigns.local"), Handler()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
