@@ -10,8 +10,8 @@ STAMP := .venv/.ready
 help: ## show this list
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
-demo: $(STAMP) ## write an example campaigns repo into demo/, check it, render it and show what came out
-	@$(BIN)/python docs/demo.py
+demo: $(STAMP) ## read two small volumes on this machine: archive, models and campaigns repo come with it
+	@$(BIN)/python -m tests.demo
 
 tools: $(STAMP) ## get the programs that tests run against; TOOLS="etcd kueue" gets only these
 	$(BIN)/python -m tests.tools $(TOOLS)

@@ -1,0 +1,1 @@
+"""The whole product, as its users have it."""

@@ -1,0 +1,1 @@
+"""How the weights beside this package came to be: ``python -m tests.models.train``."""
