@@ -29,6 +29,8 @@ from htrflow_batch.source import Image, Page, Source
 from tests.wrapper import ledgers
 from tests.wrapper.ledgers import KEYS, RUN, holds, outcome
 
+MANIFESTS = pathlib.Path(__file__).parent / "manifests/good"
+
 HERE = pathlib.Path(__file__).parent
 GOOD = sorted((HERE / "manifests" / "good").glob("*.json"))
 ALTO = {path.stem: path.read_bytes() for path in sorted((HERE / "results").glob("alto-*.xml"))}
@@ -534,3 +536,33 @@ def test_iiif_json_of_any_ledger_holds_to_its_schema_and_the_rules(ledger: Ledge
     assert iiif_prezi3.Manifest(**read)
     addresses = [line for line in json.dumps(read).split('"') if line.lstrip().lower().startswith("http")]
     assert [address for address in addresses if re.match(r"\s*https?:/*[^/?#]*@", address, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {
+            "requiredStatement": {"label": {"sv": ["Ägare"]}, "value": {"sv": ["Riksarkivet"]}},
+            "rights": "https://creativecommons.org/publicdomain/mark/1.0/",
+            "viewingDirection": "right-to-left",
+        },
+        {
+            "attribution": [{"@value": "Riksarkivet", "@language": "sv"}],
+            "license": "https://creativecommons.org/publicdomain/mark/1.0/",
+            "viewingDirection": "right-to-left",
+        },
+    ],
+    ids=["as Presentation 3 has them", "as Presentation 2 has them"],
+)
+def test_what_its_owner_wants_to_be_shown_and_how_pages_are_turned_stay_with_the_pages(
+    stated: dict[str, t.Any],
+) -> None:
+    content = {**json.loads((MANIFESTS / "presentation-3.json").read_text()), **stated}
+    ledger = ledgers.all_done(iiif.read_manifest(content, "https://a.example.org/manifest"))
+
+    document = holds(presentation.manifest(ledger, RUN, KEYS), "iiif")
+
+    assert document["requiredStatement"]["value"] == {"none": ["Riksarkivet"]}
+    assert document["requiredStatement"]["label"] == {"none": ["Ägare" if "rights" in stated else "Attribution"]}
+    assert document["rights"] == "https://creativecommons.org/publicdomain/mark/1.0/"
+    assert document["viewingDirection"] == "right-to-left"

@@ -18,6 +18,7 @@ from htrflow_batch.source import (
     Image,
     Page,
     Source,
+    Terms,
     address_of,
     clean,
     listed,
@@ -32,6 +33,7 @@ PRESENTATION_3 = "http://iiif.io/api/presentation/3/context.json"
 #: Units of a canvas whose image nobody has seen yet. :func:`read` takes them for the placeholder that they are.
 PLACEHOLDER = 1000
 
+_DIRECTIONS = ("left-to-right", "right-to-left", "top-to-bottom", "bottom-to-top")
 _WRAPPERS = {"choice", "composite", "list", "independents"}
 #: Bodies in bodies: a Choice of SpecificResources of a Choice is odd, and more than that is a loop or an attack.
 _DEPTH = 8
@@ -54,7 +56,15 @@ def read_manifest(data: object, address: str) -> Source:
     seen: dict[str, int] = {}
     for number, canvas in enumerate(canvases, start=1):
         pages.append(_page(number, canvas, address, seen))
-    source = Source(address_of(data, address), text(data.get("label")), presentation, tuple(pages), tuple(notes))
+    source = Source(
+        address_of(data, address),
+        text(data.get("label")),
+        presentation,
+        tuple(pages),
+        tuple(notes),
+        _terms(data),
+        _direction(data),
+    )
     if not source.usable:
         where = iiif_document.shown(address)
         if not source.failed:
@@ -64,6 +74,22 @@ def read_manifest(data: object, address: str) -> Source:
         reason = first[:1].lower() + first[1:]
         raise PermanentError(f"the manifest {where} has no image to read on {which}; of page 1, {reason}")
     return source
+
+
+def _terms(data: dict[str, t.Any]) -> Terms:
+    """``requiredStatement`` and ``rights`` of Presentation 3, or ``attribution`` and ``license`` of 2."""
+    statement = data.get("requiredStatement")
+    heading, said = "", text(data.get("attribution"))
+    if isinstance(statement, dict) and (value := text(statement.get("value"))):
+        heading, said = text(statement.get("label")), value
+    licences = (clean_address(one) for one in (*listed(data.get("rights")), *listed(data.get("license"))))
+    return Terms(heading, said, next(filter(None, licences), ""))
+
+
+def _direction(data: dict[str, t.Any]) -> str:
+    stated = [data, *listed(data.get("sequences"))[:1]]
+    found = (one.get("viewingDirection") for one in stated if isinstance(one, dict))
+    return next((value for value in found if isinstance(value, str) and value in _DIRECTIONS), "")
 
 
 def synthetic_manifest(volume_id: str, addresses: t.Sequence[str], base: str) -> dict[str, t.Any]:

@@ -54,6 +54,17 @@ def manifest(ledger: Ledger, run: Run, keys: Keys) -> Document | None:
         "label": {"none": [ledger.source.label or run.volume]},
         "metadata": [{"label": {"en": [name]}, "value": {"none": [value]}} for name, value in facts if value],
     }
+    source = ledger.source
+    if source.terms.statement:
+        heading = source.terms.heading or "Attribution"
+        document["requiredStatement"] = {
+            "label": {"none": [heading]},
+            "value": {"none": [source.terms.statement]},
+        }
+    if source.terms.licence:
+        document["rights"] = without_user_info(source.terms.licence)
+    if source.direction:
+        document["viewingDirection"] = source.direction
     if (see_also := _source(ledger, run)) is not None:
         document["seeAlso"] = [see_also]
     return {**document, "items": canvases}

@@ -96,10 +96,23 @@ class FailedPage(_Numbered):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """What its owner wants to be shown with a volume: a ``statement`` under a ``heading``, and a licence's address.
+
+    Each is empty where there is none.
+    """
+
+    heading: str = ""
+    statement: str = ""
+    licence: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Source:
     """A volume's pages in order, at least one of them a :class:`Page`. ``id`` is the manifest's own, where it has one.
 
-    ``presentation`` is the version of the IIIF Presentation API whose shape the source has.
+    ``presentation`` is the version of the IIIF Presentation API whose shape the source has. ``direction`` is the way in
+    which the pages are turned, empty where nothing states it.
     """
 
     id: str | None
@@ -107,6 +120,8 @@ class Source:
     presentation: t.Literal[2, 3]
     pages: tuple[Page | FailedPage, ...]
     notes: tuple[str, ...] = ()
+    terms: Terms = Terms()
+    direction: str = ""
 
     @property
     def usable(self) -> tuple[Page, ...]:
