@@ -29,8 +29,6 @@ from htrflow_batch.source import Image, Page, Source
 from tests.wrapper import ledgers
 from tests.wrapper.ledgers import KEYS, RUN, holds, outcome
 
-MANIFESTS = pathlib.Path(__file__).parent / "manifests/good"
-
 HERE = pathlib.Path(__file__).parent
 GOOD = sorted((HERE / "manifests" / "good").glob("*.json"))
 ALTO = {path.stem: path.read_bytes() for path in sorted((HERE / "results").glob("alto-*.xml"))}
@@ -557,7 +555,7 @@ def test_iiif_json_of_any_ledger_holds_to_its_schema_and_the_rules(ledger: Ledge
 def test_what_its_owner_wants_to_be_shown_and_how_pages_are_turned_stay_with_the_pages(
     stated: dict[str, t.Any],
 ) -> None:
-    content = {**json.loads((MANIFESTS / "presentation-3.json").read_text()), **stated}
+    content = {**json.loads((HERE / "manifests/good/presentation-3.json").read_text()), **stated}
     ledger = ledgers.all_done(iiif.read_manifest(content, "https://a.example.org/manifest"))
 
     document = holds(presentation.manifest(ledger, RUN, KEYS), "iiif")

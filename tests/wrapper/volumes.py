@@ -63,9 +63,9 @@ def holds_to_its_schemas(pod: pods.Pod) -> dict[str, bytes]:
     return found
 
 
-def states(pod: pods.Pod) -> list[str]:
-    """The state of each page in ``manifest.json``."""
-    return [page["state"] for page in pod.json("manifest.json")["pages"]]
+def became(pod: pods.Pod) -> list[str]:
+    """What ``manifest.json`` says of each page: ``done``, or what it failed in."""
+    return [page.get("cause", "done") for page in pod.json("manifest.json")["pages"]]
 
 
 def stated_in_page(content: bytes) -> dict[str, list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import importlib.metadata
 import logging
@@ -11,7 +10,6 @@ import os
 import queue
 import shutil
 import signal
-import time
 import types
 import typing as t
 
@@ -26,6 +24,7 @@ from htrflow_batch import (
     resume,
     stores,
     termination,
+    verification,
     volume,
 )
 from htrflow_batch.config import Config
@@ -42,10 +41,10 @@ from htrflow_batch.stream import Stop, Stream, Terminated
 _LOG = logging.getLogger(__name__)
 #: Pages between two versions of iiif.json.
 _IIIF_PAGES = 10
-#: How often a document of the end is written before the store is given up, and the seconds before the second time.
-_WRITES, _WRITE_PAUSE = 5, 2.0
 #: Seconds for the last version of the run log. A pod has 120 to end.
 _LOG_SECONDS = 90.0
+#: The same where the store was just not there, or refused what it was asked.
+_LOG_SECONDS_AWAY, _LOG_SECONDS_REFUSED = 10.0, 1.0
 
 
 class Attempt:
@@ -56,7 +55,8 @@ class Attempt:
         self.config: Config | None = None
         self._log = log
         self._started = datetime.datetime.now(datetime.UTC)
-        self._events: queue.Queue[t.Any] = queue.Queue()
+        # Unlike other queues, it can be put into by a signal's handler while it is read.
+        self._events: queue.SimpleQueue[t.Any] = queue.SimpleQueue()
         self._ledger: Ledger | None = None
         self._run: Run | None = None
         self._publisher: Publisher | None = None
@@ -65,12 +65,19 @@ class Attempt:
         self._suspects: tuple[int, ...] = ()
         self._iiif_at = 0
         self._flushed: set[int] = set()
+        self._origins: dict[int, facts.Origin] = {}
+        #: The signal that asked the attempt to end.
+        self.asked_to_end: signal.Signals | None = None
+        self._stream: Stream | None = None
 
     def interrupt(self, number: int, frame: types.FrameType | None) -> None:
-        """Ends the attempt at the next good moment. What is being published at the end is published to its end."""
-        _LOG.warning("asked to end by %s", signal.Signals(number).name)
+        """Ends the attempt at the next good moment. What is being published at the end is published to its end.
+
+        It runs in the middle of anything, so it takes no lock and writes nothing: the interrupted code may be doing so.
+        """
+        first, self.asked_to_end = self.asked_to_end is None, signal.Signals(number)
         self._events.put(Stop())
-        if self.stage in ("config", "setup", "resume"):
+        if first and self.stage in ("config", "setup", "resume"):
             raise Terminated
 
     def run(self, environ: t.Mapping[str, str]) -> None:
@@ -87,7 +94,7 @@ class Attempt:
         assert self._ledger is not None
         assert self._run is not None
         self._enter("load")
-        stream = Stream(
+        stream = self._stream = Stream(
             self.config,
             self._run,
             self._ledger,
@@ -101,7 +108,7 @@ class Attempt:
         stream.run()
         self._log_timing(stream)
         self._enter("verify")
-        self._verify(self.config, store)
+        self._run = verification.verify(self.config, self._run, self._ledger, self._origins, store)
         self._enter("publish")
         self._publish(self.config, store)
 
@@ -134,11 +141,11 @@ class Attempt:
             volume.address_of(config),
             importlib.metadata.version("htrflow-campaigns"),
         )
-        origins = {
+        self._origins = {
             page.number: facts.Origin(config.recipe.sha256, download.identity(page, config.fetching))
             for page in source.usable
         }
-        left = resume.find(store, config.keys, origins)
+        left = resume.find(store, config.keys, self._origins)
         for outcome in left.done:
             self._ledger.came_out(outcome)
         self._resumed, self._suspects = len(left.done), left.suspects
@@ -153,9 +160,6 @@ class Attempt:
         if config.attempt.last and config.attempt.failures and len(left.ended_on) == 1:
             reason = "Earlier attempts ended without a word while the model had this page, the last with it alone."
             self._ledger.failed(Failure(left.ended_on[0], "model", reason))
-        if not self._ledger.waiting and left.done:
-            engine, models = resume.made_by(store, config.keys, left.done)
-            self._run = dataclasses.replace(self._run, engine=engine, models=models)
         return left.there
 
     def _changed(self, stream: Stream) -> None:
@@ -168,18 +172,19 @@ class Attempt:
         keys = self.config.keys
         risky = set(stream.reading.active) & set(self._suspects) - self._flushed
         if risky or self._publisher.wants(keys.progress):
-            self._publisher.publish(keys.progress, self._progress("running", stream))
+            self._publisher.publish(keys.progress, self._progress("running"))
         if risky:
             # If this page ends the pod, the next attempt is to know which it was.
             self._flushed |= risky
             self._publisher.flush()
         done = len(stream.ledger.outcomes)
-        if done // _IIIF_PAGES > self._iiif_at // _IIIF_PAGES:
+        # It is large for a large volume, and then it is made as seldom as it is written.
+        if done // _IIIF_PAGES > self._iiif_at // _IIIF_PAGES and self._publisher.wants(keys.iiif):
             self._iiif_at = done
             if (document := presentation.manifest(stream.ledger, self._run, keys)) is not None:
                 self._publisher.publish(keys.iiif, documents.to_bytes(document))
 
-    def _progress(self, condition: progress.Condition, stream: Stream | None = None, error: str | None = None) -> bytes:
+    def _progress(self, condition: progress.Condition, error: str | None = None) -> bytes:
         assert self.config is not None
         assert self._ledger is not None
         assert self._run is not None
@@ -190,8 +195,8 @@ class Attempt:
             datetime.datetime.now(datetime.UTC),
             self.config.attempt,
             resumed=self._resumed,
-            active=stream.reading.active if stream else (),
-            deferred=stream.fetching.deferred if stream else (),
+            active=self._stream.reading.active if self._stream and condition == "running" else (),
+            deferred=self._stream.fetching.deferred if self._stream else (),
             error=error,
         )
         return documents.to_bytes(progress.document(self._ledger, self._run, standing))
@@ -201,33 +206,6 @@ class Attempt:
         if busy:
             share = 100 * idle / (busy + idle)
             _LOG.info("the model worked for %.1f s and waited for %.1f s (%.1f %%)", busy, idle, share)
-
-    def _verify(self, config: Config, store: Store) -> None:
-        """Holds what is believed to be in the store to what is there."""
-        assert self._ledger is not None
-        whole = config.keys.pages(entry.key for entry in store.list(config.keys.folder)).whole
-        missing = [outcome.number for outcome in self._ledger.outcomes if outcome.number not in whole]
-        if missing:
-            raise TransientError(
-                f"the files of {len(missing)} pages are not in the store, page {missing[0]} the first — see who removes"
-                " them, and whether the store keeps what it takes"
-            )
-        if self._ledger.waiting:
-            raise TransientError(f"{len(self._ledger.waiting)} pages are left, which the next attempt reads")
-        for failure in self._ledger.failures:
-            page = self._ledger.source.pages[failure.number - 1]
-            if failure.number in whole and failure.cause != "source":
-                # Another attempt at the same volume has made it meanwhile.
-                origin = facts.Origin(config.recipe.sha256, download.identity(t.cast(t.Any, page), config.fetching))
-                info = store.head(config.keys.alto(failure.number))
-                if info and (outcome := facts.from_metadata(failure.number, info.metadata, origin)):
-                    self._ledger.came_out(outcome)
-        if not self._ledger.outcomes:
-            first = self._ledger.failures[0]
-            said = f"none of the {len(self._ledger.failures)} pages came out; of page {first.number}: {first.reason}"
-            # A model that reads no page at all may read them on another node.
-            for_good = all(failure.cause in ("source", "fetch", "image") for failure in self._ledger.failures)
-            raise (PermanentError if for_good else TransientError)(said)
 
     def _publish(self, config: Config, store: Store) -> None:
         assert self._ledger is not None
@@ -252,12 +230,20 @@ class Attempt:
             self._publisher.end()
         if self.config is None or self._shipper is None:
             return
+        keys = self.config.keys
         with contextlib.suppress(AttemptError):
             store = stores.opened(self.config.store, hurried=True)
-            if error is not None and self._ledger is not None:
-                with contextlib.suppress(AttemptError):
-                    store.put(self.config.keys.progress, self._progress(condition, error=error), "application/json")
-            self._shipper.finish(_LOG_SECONDS, store)
+            seconds = _LOG_SECONDS
+            try:
+                if error is not None and self._ledger is not None:
+                    store.put(keys.progress, self._progress(condition, error), "application/json")
+                elif error is not None:
+                    store.head(keys.progress)
+            except PermanentError:
+                seconds = _LOG_SECONDS_REFUSED
+            except TransientError:
+                seconds = _LOG_SECONDS_AWAY
+            self._shipper.finish(seconds, store)
 
 
 def main(environ: t.Mapping[str, str] = os.environ) -> ExitCode:
@@ -269,6 +255,8 @@ def main(environ: t.Mapping[str, str] = os.environ) -> ExitCode:
     signal.signal(signal.SIGTERM, attempt.interrupt)
     signal.signal(signal.SIGINT, attempt.interrupt)
     error, code, condition = _ending(attempt, environ)
+    if attempt.asked_to_end is not None:
+        _LOG.warning("asked to end by %s", attempt.asked_to_end.name)
     if code:
         _LOG.error("%s", error)
         permanent = code == ExitCode.PERMANENT
@@ -291,12 +279,4 @@ def _ending(attempt: Attempt, environ: t.Mapping[str, str]) -> tuple[str | None,
 
 
 def _write(store: Store, key: str, content: bytes, content_type: str) -> None:
-    for attempt in range(1, _WRITES + 1):
-        try:
-            store.put(key, content, content_type)
-            return
-        except TransientError as error:
-            if attempt == _WRITES:
-                raise
-            _LOG.warning("%s is written again: %s", key, error)
-            time.sleep(_WRITE_PAUSE * 2 ** (attempt - 1))
+    stores.patiently(key, lambda: store.put(key, content, content_type))

@@ -10,7 +10,7 @@ import pathlib
 import re
 import typing as t
 
-from htrflow_batch import source
+from htrflow_batch import documents, source
 from htrflow_batch.errors import PermanentError
 from htrflow_batch.keys import Keys
 from htrflow_batch.run import Recipe
@@ -129,7 +129,7 @@ class Reader:
     def finish(self) -> None:
         """Raises :class:`PermanentError` when anything was wrong: the next attempt would find the same."""
         if self._faults:
-            raise PermanentError("; ".join(self._faults))
+            raise PermanentError("; ".join(dict.fromkeys(self._faults)))
 
 
 def read(environ: t.Mapping[str, str]) -> Config:
@@ -163,15 +163,20 @@ def read(environ: t.Mapping[str, str]) -> Config:
     load_seconds = reader.number("LOAD_SECONDS", 900, 0.1, 86_400)
     low = reader.number("LOW_CONFIDENCE", 0.5, 0, 1)
     workdir = pathlib.Path(reader.text("WORKDIR_PATH", "/work"))
+    keys = _keys(prefix, recipe.pipeline_id, volume, reader)
+    results_url = _results_url(environ, store)
+    if environ.get("RESULTS_URL", "").strip() and source.address(results_url) is None:
+        reader.fault("RESULTS_URL is not absolute http or https — correct results_url in converter.yaml")
     reader.finish()
+    assert keys is not None
     return Config(
         volume=volume,
         campaign=environ.get("CAMPAIGN", "").strip(),
         manifest_url=manifest_url,
         images=images,
         recipe=recipe,
-        keys=Keys(prefix, recipe.pipeline_id, volume),
-        results_url=_results_url(environ, store),
+        keys=keys,
+        results_url=results_url,
         store=store,
         workdir=workdir,
         attempt=attempt,
@@ -232,6 +237,16 @@ def _source(environ: t.Mapping[str, str], reader: Reader) -> tuple[str | None, t
     return url or None, addresses
 
 
+def _keys(prefix: str, pipeline: str, volume: str, reader: Reader) -> Keys | None:
+    if not (prefix and pipeline and volume):
+        return None
+    try:
+        return Keys(prefix, pipeline, volume)
+    except PermanentError as error:
+        reader.fault(str(error))
+        return None
+
+
 def _store(environ: t.Mapping[str, str], reader: Reader, secret: _Secret) -> Bucket | pathlib.Path:
     if folder := environ.get("RESULTS_FOLDER", "").strip():
         return pathlib.Path(folder)
@@ -252,7 +267,8 @@ def _results_url(environ: t.Mapping[str, str], store: Bucket | pathlib.Path) -> 
         return url
     if isinstance(store, pathlib.Path):
         return "http://localhost/results"
-    return f"{(store.endpoint or 'https://s3.amazonaws.com').rstrip('/')}/{store.name}"
+    endpoint = documents.without_user_info(store.endpoint or "https://s3.amazonaws.com")
+    return f"{endpoint.rstrip('/')}/{store.name}"
 
 
 def _headers(text: str, reader: Reader) -> dict[str, dict[str, str]]:

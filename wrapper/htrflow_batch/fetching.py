@@ -38,8 +38,9 @@ class Fetched(t.NamedTuple):
 class Fetching:
     """The pages that are not here yet. ``fail`` is told of those that never will be.
 
-    Pages are fetched in order. One that may come later is asked for again after all others, once. ``solo`` pages come
-    last of all and one by one: each has ended an attempt before.
+    Pages are fetched in order. One that may come later is asked for again after all others, and again as long as other
+    pages come in between: there are servers that let only so many through at a time. ``solo`` pages come last of all
+    and one by one: each has ended an attempt before.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Fetching:
         pages: t.Iterable[Page],
         solo: t.Iterable[Page],
         fetcher: Fetcher,
-        events: queue.Queue[t.Any],
+        events: queue.SimpleQueue[t.Any],
         fail: Fail,
     ) -> None:
         self._config, self._fetcher, self._events, self._fail = config, fetcher, events, fail
@@ -57,7 +58,9 @@ class Fetching:
         self._solo = collections.deque(solo)
         #: By when they are asked for again, and by number.
         self._deferred: list[tuple[float, int, Page]] = []
-        self._asked: set[int] = set()
+        #: How many pages had come when each of these was last refused.
+        self._refused: dict[int, int] = {}
+        self._came = 0
         self._late: list[tuple[Page, str]] = []
         self._largest = 0
         self.active: set[int] = set()
@@ -90,6 +93,7 @@ class Fetching:
         self.active.discard(page.number)
         match event.result:
             case Downloaded() as image:
+                self._came += 1
                 self._largest = max(self._largest, image.size)
                 _LOG.info("page %s fetched: %s x %s pixels", page.number, image.width, image.height)
                 return image
@@ -141,11 +145,11 @@ class Fetching:
         self._events.put(Fetched(page, result))
 
     def _later(self, page: Page, error: LaterError) -> None:
-        if page.number in self._asked:
+        if self._refused.get(page.number) == self._came:
             self._late.append((page, str(error)))
             _LOG.warning("page %s is left for the next attempt: %s", page.number, error)
             return
-        self._asked.add(page.number)
+        self._refused[page.number] = self._came
         wait = min(_LATER if error.after is None else error.after, _LATEST)
         heapq.heappush(self._deferred, (time.monotonic() + wait, page.number, page))
         _LOG.warning("page %s is put off to the end: %s", page.number, error)

@@ -22,7 +22,7 @@ logging.getLogger("htrflow.models.importer").setLevel(logging.CRITICAL)
 
 from htrflow.pipeline.pipeline import Pipeline  # noqa: E402
 from htrflow.pipeline.steps import Inference  # noqa: E402
-from htrflow.results import Result  # noqa: E402
+from htrflow.results import Result, Segment  # noqa: E402
 from htrflow.serialization import get_serializer  # noqa: E402
 from htrflow.volume.volume import Collection, ImageNode, PageNode  # noqa: E402
 
@@ -54,6 +54,25 @@ class Pages(Collection):  # type: ignore[misc]
         # What a segmentation gives holds no data: neither a text nor a class.
         if not any(result.data for result in results):
             self._found = [child for leaf in read for child in leaf.children]
+
+
+class DecodedPage(PageNode):  # type: ignore[misc]
+    """A page whose image is decoded once. The library drops it when regions are found, and reads the file again.
+
+    Where a step has put another file in the place of the page's, the library is to read that one.
+    """
+
+    _image: t.Any
+
+    def __init__(self, number: int, path: pathlib.Path) -> None:
+        super().__init__(str(path))
+        # Every id in the results begins with it, and an XML name does not begin with a digit.
+        self._label = f"page_{number:04}"
+
+    def create_segments(self, segments: t.Sequence[Segment]) -> None:
+        image = self._image if self.path == self.get("image_path") else None
+        super().create_segments(segments)
+        self._image = image
 
 
 class HtrflowEngine:
@@ -88,7 +107,7 @@ class HtrflowEngine:
         return tuple(found)
 
     def prepare(self, paths: Paths) -> dict[int, PageNode]:
-        return {number: _page(number, path) for number, path in paths.items()}
+        return {number: DecodedPage(number, path) for number, path in paths.items()}
 
     def infer(self, group: dict[int, PageNode]) -> dict[int, PageNode]:
         made = self._pipeline.run(Pages(list(group.values())))
@@ -132,13 +151,6 @@ def _of_the_hub(error: BaseException) -> BaseException | None:
             return seen
         seen = seen.__cause__ or seen.__context__
     return None
-
-
-def _page(number: int, path: pathlib.Path) -> PageNode:
-    page = PageNode(str(path))
-    # Every id in the results begins with it, and an XML name does not begin with a digit.
-    page._label = f"page_{number:04}"
-    return page
 
 
 def _is_line(node: ImageNode) -> bool:

@@ -55,7 +55,7 @@ class Model:
         engine: str,
         pipeline: bytes,
         workdir: pathlib.Path,
-        events: queue.Queue[t.Any],
+        events: queue.SimpleQueue[t.Any],
         *,
         page_seconds: float,
         load_seconds: float,

@@ -28,7 +28,7 @@ class Reading:
     new process, since a broken GPU makes every page fail.
     """
 
-    def __init__(self, config: Config, events: queue.Queue[t.Any], fail: Fail) -> None:
+    def __init__(self, config: Config, events: queue.SimpleQueue[t.Any], fail: Fail) -> None:
         self._last, self._group_size, self._fail = config.attempt.last, config.lookahead.group, fail
         self._model = Model(
             config.engine,
@@ -119,7 +119,10 @@ class Reading:
         return None
 
     def watch(self, *, more: bool) -> None:
-        """Ends the process if it is stuck. ``more`` says whether pages come that could clear up what is in doubt."""
+        """Ends the process if it is stuck. ``more`` says whether pages are on their way, which could clear up a doubt.
+
+        Pages in doubt take room of the window and hold up those that come alone, so they do not wait for others.
+        """
         if (reason := self._model.overdue()) is not None:
             self._gone(reason)
         if not more and len(self._doubtful) == self.pages:

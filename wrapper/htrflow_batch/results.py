@@ -9,18 +9,22 @@ import typing as t
 
 from htrflow_batch import alto, annotation_page, documents, facts, messages, pagexml, provenance
 from htrflow_batch.download import Downloaded
-from htrflow_batch.errors import PageError
+from htrflow_batch.errors import PageError, TransientError
 from htrflow_batch.facts import Origin
 from htrflow_batch.keys import Keys, Pages
 from htrflow_batch.ledger import Outcome
 from htrflow_batch.presentation import canvas_id
 from htrflow_batch.provenance import Provenance
 from htrflow_batch.run import Run
-from htrflow_batch.store import Exists, Store
+from htrflow_batch.store import Exists, Info, Store
 from htrflow_batch.xml_text import PageText
 
+#: What of the metadata PAGE has too.
+_ABOUT = ("recipe", "source")
 _XML = "application/xml"
 _JSON = "application/json"
+#: How often a page's files are written while another recipe writes them too.
+_ROUNDS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,31 +91,56 @@ def put(result: Result, store: Store, keys: Keys, there: Pages) -> Outcome:
 
     ``there`` is what a listing found before: only what was there is written over. Where a file has appeared since,
     another attempt at the same volume runs; what it has made by the same recipe from the same source stays.
+
+    Raises :class:`TransientError` also when another recipe writes the same page over and over.
     """
-    number = result.outcome.number
-    metadata = facts.to_metadata(result.outcome, result.origin)
-    about = {name: metadata[name] for name in ("recipe", "source")}
-    _put(store, keys.page(number), result.page, about, fresh=number not in there.page)
-    store.put(keys.annotations(number), result.annotations, _JSON)
-    if _put(store, keys.alto(number), result.alto, metadata, fresh=number not in there.alto):
-        return result.outcome
+    number, origin = result.outcome.number, result.origin
+    if number in there.whole and (other := _stated(store, keys, number, origin)):
+        # It was another recipe's when this attempt began.
+        return other
+    metadata = facts.to_metadata(result.outcome, origin)
+    about = {name: metadata[name] for name in _ABOUT}
+    fresh_page, fresh_alto = number not in there.page, number not in there.alto
+    for _ in range(_ROUNDS):
+        _put(store, keys.page(number), result.page, about, fresh=fresh_page)
+        store.put(keys.annotations(number), result.annotations, _JSON)
+        match _put(store, keys.alto(number), result.alto, metadata, fresh=fresh_alto):
+            case "made":
+                return result.outcome
+            case "kept":
+                return _stated(store, keys, number, origin) or result.outcome
+        # Whoever comes last has to have written all of the files.
+        if _same(store.head(keys.page(number)), about):
+            return result.outcome
+        fresh_page = fresh_alto = False
+    raise TransientError(
+        f"another recipe writes {keys.page(number)} at the same time — see who runs this pipeline's id with another"
+        " image or other steps"
+    )
+
+
+def _stated(store: Store, keys: Keys, number: int, origin: Origin) -> Outcome | None:
+    """What a page's ALTO in the store says of it, if this recipe made it from this source."""
     info = store.head(keys.alto(number))
-    other = facts.from_metadata(number, info.metadata, result.origin) if info else None
-    return other or result.outcome
+    return facts.from_metadata(number, info.metadata, origin) if info else None
 
 
-def _put(store: Store, key: str, content: bytes, metadata: t.Mapping[str, str], *, fresh: bool) -> bool:
-    """False if another attempt has written the same page there."""
+def _put(
+    store: Store, key: str, content: bytes, metadata: t.Mapping[str, str], *, fresh: bool
+) -> t.Literal["made", "kept", "replaced"]:
+    """Writes a file. It is kept where another attempt has written the same page there."""
     try:
         store.put(key, content, _XML, if_none_match=fresh, metadata=metadata)
-        return True
+        return "made" if fresh else "replaced"
     except Exists:
-        info = store.head(key)
-        same = ("recipe", "source")
-        if info is not None and all(info.metadata.get(name) == metadata[name] for name in same):
-            return False
+        if _same(store.head(key), metadata):
+            return "kept"
         store.put(key, content, _XML, metadata=metadata)
-        return True
+        return "replaced"
+
+
+def _same(info: Info | None, metadata: t.Mapping[str, str]) -> bool:
+    return info is not None and all(info.metadata.get(name) == metadata[name] for name in _ABOUT)
 
 
 def _bytes(text: str) -> bytes:

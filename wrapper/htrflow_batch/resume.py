@@ -40,18 +40,17 @@ def find(store: Store, keys: Keys, origins: t.Mapping[int, Origin]) -> Left:
     one.
     """
     there = keys.pages(entry.key for entry in store.list(keys.folder))
-    whole = sorted(there.whole & origins.keys())
-
-    def outcome(number: int) -> Outcome | None:
-        info = store.head(keys.alto(number))
-        return facts.from_metadata(number, info.metadata, origins[number]) if info else None
-
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        done = tuple(found for found in pool.map(outcome, whole) if found)
+    done = _done(store, keys, there.whole, origins)
     finished = {found.number for found in done}
     ended_on, failed = _before(store, keys)
     suspects = dict.fromkeys(number for number in (*failed, *ended_on) if number in origins and number not in finished)
     return Left(done, there, tuple(number for number in ended_on if number in suspects), tuple(suspects))
+
+
+def made(store: Store, keys: Keys, origins: t.Mapping[int, Origin]) -> tuple[frozenset[int], tuple[Outcome, ...]]:
+    """The pages that have both files, and what is known of those that this recipe made from this source."""
+    whole = keys.pages(entry.key for entry in store.list(keys.folder)).whole
+    return whole, _done(store, keys, whole, origins)
 
 
 def made_by(store: Store, keys: Keys, done: t.Sequence[Outcome]) -> tuple[str, tuple[Model, ...]]:
@@ -66,6 +65,19 @@ def made_by(store: Store, keys: Keys, done: t.Sequence[Outcome]) -> tuple[str, t
             models = (name.rpartition("@") for name in stated.get("model", ()))
             return stated["engine"][0], tuple(Model(name, revision) for name, _, revision in models)
     return "", ()
+
+
+def _done(store: Store, keys: Keys, whole: t.Collection[int], origins: t.Mapping[int, Origin]) -> tuple[Outcome, ...]:
+    def outcome(number: int) -> Outcome | None:
+        info = store.head(keys.alto(number))
+        return facts.from_metadata(number, info.metadata, origins[number]) if info else None
+
+    pool = concurrent.futures.ThreadPoolExecutor(_AT_ONCE, "resume")
+    try:
+        return tuple(found for found in pool.map(outcome, sorted(origins.keys() & whole)) if found)
+    finally:
+        # Whoever asked the pod to end does not wait for a store that does not answer.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _before(store: Store, keys: Keys) -> tuple[list[int], list[int]]:

@@ -121,4 +121,4 @@ def connect(settings: S3Settings, keys: S3Keys) -> S3Client:
 @functools.cache
 def _descriptions() -> botocore.loaders.Loader:
     """What the client knows of the service. Reading it takes longer than writing a hundred pages."""
-    return botocore.session.Session().get_component("data_loader")  # type: ignore[no-any-return]
+    return botocore.loaders.Loader()

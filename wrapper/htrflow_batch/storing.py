@@ -28,7 +28,7 @@ _LAST_SECONDS = 15.0
 
 
 class Stored(t.NamedTuple):
-    """What a thread says of a page. ``began`` is when it did."""
+    """What a thread says of a page. ``began`` is when it was asked to."""
 
     image: Downloaded
     read: messages.Page
@@ -42,12 +42,16 @@ class Storing:
     ``there`` are the files that a listing found before.
     """
 
-    def __init__(self, config: Config, there: Pages, store: Store, events: queue.Queue[t.Any], fail: Fail) -> None:
+    def __init__(
+        self, config: Config, there: Pages, store: Store, events: queue.SimpleQueue[t.Any], fail: Fail
+    ) -> None:
         self._config, self._there, self._store = config, there, store
         self._events, self._fail = events, fail
         self._again: list[tuple[float, int, Downloaded, messages.Page, Run]] = []
         self._active: dict[int, Run] = {}
         self._failures, self._counted_until = 0, 0.0
+        #: Until then nothing new is written.
+        self._quiet_until = 0.0
         self._odd: set[int] = set()
         self._tasks: set[concurrent.futures.Future[None]] = set()
         self._pool = concurrent.futures.ThreadPoolExecutor(_THREADS, "store")
@@ -58,8 +62,12 @@ class Storing:
         return len(self._active) + len(self._again)
 
     def add(self, image: Downloaded, read: messages.Page, run: Run) -> None:
+        now = time.monotonic()
+        if now < self._quiet_until:
+            heapq.heappush(self._again, (self._quiet_until, image.page.number, image, read, run))
+            return
         self._active[image.page.number] = run
-        task = self._pool.submit(self._make_and_put, image, read, run)
+        task = self._pool.submit(self._make_and_put, image, read, run, now)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -78,7 +86,7 @@ class Storing:
         run = self._active.pop(page.number)
         match event.result:
             case Outcome() as outcome:
-                self._failures = 0
+                self._failures, self._quiet_until = 0, 0.0
                 return outcome
             case PageError() as error:
                 self._fail(page, "result", str(error))
@@ -101,8 +109,7 @@ class Storing:
         self._pool.shutdown(wait=False, cancel_futures=True)
         concurrent.futures.wait(list(self._tasks), _LAST_SECONDS)
 
-    def _make_and_put(self, image: Downloaded, read: messages.Page, run: Run) -> None:
-        began = time.monotonic()
+    def _make_and_put(self, image: Downloaded, read: messages.Page, run: Run, began: float) -> None:
         result: Outcome | Exception
         try:
             origin = facts.Origin(run.recipe.sha256, download.identity(image.page, self._config.fetching))
@@ -113,12 +120,13 @@ class Storing:
         self._events.put(Stored(image, read, began, result))
 
     def _failed(self, event: Stored, run: Run, error: TransientError) -> None:
+        now = time.monotonic()
         # Writes that fail at the same time fail for one reason, which counts once.
         if event.began >= self._counted_until:
             self._failures += 1
-            self._counted_until = time.monotonic()
+            self._counted_until, self._quiet_until = now, now + 2.0**self._failures
         if self._failures >= MOST_FAILURES:
             raise error
         number = event.image.page.number
         _LOG.warning("page %s is written again: %s", number, error)
-        heapq.heappush(self._again, (time.monotonic() + 2.0**self._failures, number, event.image, event.read, run))
+        heapq.heappush(self._again, (max(now, self._quiet_until), number, event.image, event.read, run))

@@ -29,8 +29,8 @@ _LOG = logging.getLogger(__name__)
 _TICK = 0.25
 
 
-class Terminated(Exception):  # noqa: N818
-    """The pod was asked to end."""
+class Terminated(BaseException):
+    """The pod was asked to end. Libraries that catch every ``Exception`` and ask again do not catch this one."""
 
 
 class Stop:
@@ -53,7 +53,7 @@ class Stream:
         suspects: t.Sequence[int],
         store: Store,
         fetcher: Fetcher,
-        events: queue.Queue[t.Any],
+        events: queue.SimpleQueue[t.Any],
         changed: t.Callable[[Stream], None],
     ) -> None:
         self.run_facts, self.ledger = run, ledger
@@ -93,8 +93,8 @@ class Stream:
             self.reading.give(group)
             self._changed(self)
         self.storing.retry()
+        self.reading.watch(more=bool(self.fetching.active))
         self._take()
-        self.reading.watch(more=self.fetching.left)
 
     def _take(self) -> None:
         try:

@@ -18,9 +18,11 @@ def source(config: Config, fetcher: Fetcher, store: Store) -> Source:
     """
     if config.manifest_url is None:
         address = address_of(config)
-        made = iiif.synthetic_manifest(config.volume, config.images, address.removesuffix("/manifest.json"))
-        store.put(config.keys.source_manifest, documents.to_bytes(made), "application/json")
-        return iiif.read_manifest(made, address)
+        base = address.removesuffix("/manifest.json")
+        shown = [documents.without_user_info(image) for image in config.images]
+        published = iiif.synthetic_manifest(config.volume, shown, base)
+        store.put(config.keys.source_manifest, documents.to_bytes(published), "application/json")
+        return iiif.read_manifest(iiif.synthetic_manifest(config.volume, config.images, base), address)
     try:
         found = fetcher.fetch(config.manifest_url, limit_bytes=config.fetching.manifest_bytes, kind="json")
     except PageError as error:

@@ -27,17 +27,19 @@ _STAGE = "warmup"
 _DOWNLOAD_SECONDS, _LOAD_SECONDS = 3300.0, 900.0
 _TICK = 1.0
 
-#: What the Hub says when asking again would not help, and what to do.
+_LACKS = "the model lacks a file that its loader reads — check that it is a model of this kind"
+#: What the Hub and the loaders say when asking again would not help, and what to do.
 _FOR_GOOD = {
-    "RepositoryNotFoundError": "there is no such model, or it is private — check its name, or set hf_token_secret",
-    "GatedRepoError": "the model is only for those who asked for it — ask on its page, and set hf_token_secret",
-    "RevisionNotFoundError": "the model has no such revision — write one of its commits into the pipeline",
-    "EntryNotFoundError": "the model lacks a file that its loader reads — check that it is a model of this kind",
-    "RemoteEntryNotFoundError": "the model lacks a file that its loader reads — check that it is a model of this kind",
-    "Could not find any file": "the model has no file of its kind — check that it is a model for this step",
-    "HFValidationError": "that is no name of a model — write it as owner/name",
+    r"\bRepositoryNotFoundError\b": "there is no such model, or it is private — check its name, or set hf_token_secret",
+    r"\bGatedRepoError\b": "the model is only for those who asked for it — ask on its page, and set hf_token_secret",
+    r"\bRevisionNotFoundError\b": "the model has no such revision — write one of its commits into the pipeline",
+    r"\bHfHubHTTPError: 40[13] ": "the Hub refuses it — give the token of hf_token_secret the right to read the model",
+    r"\b(Remote)?EntryNotFoundError\b": _LACKS,
+    r"\bdoes not appear to have a file named\b": _LACKS,
+    r"\bCan't load (image processor|feature extractor|processor|tokenizer) for\b": _LACKS,
+    r"\bCould not find any file\b": "the model has no file of its kind — check that it is a model for this step",
+    r"\bHFValidationError\b": "that is no name of a model — write it as owner/name",
 }
-_HUB = re.compile(rf"\b({'|'.join(_FOR_GOOD)})\b")
 
 
 def warm_up(recipe: Recipe, engine: str, home: pathlib.Path, workdir: pathlib.Path) -> pathlib.Path:
@@ -88,6 +90,11 @@ def main(environ: t.Mapping[str, str] = os.environ) -> ExitCode:
     except _Terminated:
         termination.write(config.termination_log(environ), _STAGE, False, "the pod was asked to end")
         return ExitCode.TERMINATED
+    except Exception as error:
+        _LOG.exception("this is a fault of the program")
+        said = f"a fault of the program: {type(error).__name__}: {error}"
+        termination.write(config.termination_log(environ), _STAGE, False, said)
+        return ExitCode.TRANSIENT
     _LOG.info("the models are there: %s", marker)
     return ExitCode.FINE
 
@@ -104,7 +111,7 @@ def _load(
     recipe: Recipe, engine: str, workdir: pathlib.Path, variables: t.Mapping[str, str], seconds: float
 ) -> messages.Loaded:
     """Loads every model in a process of its own: the libraries read their variables when they are imported."""
-    events: queue.Queue[Said] = queue.Queue()
+    events: queue.SimpleQueue[Said] = queue.SimpleQueue()
     model = Model(engine, recipe.yaml, workdir, events, page_seconds=seconds, load_seconds=seconds, variables=variables)
     model.start()
     try:
@@ -127,8 +134,9 @@ def _load(
 
 def _refused(error: str, permanent: bool) -> AttemptError:
     said = redact.url(error)
-    if known := _HUB.search(said):
-        return PermanentError(f"{said.partition(': ')[0]}: {_FOR_GOOD[known[1]]}")
+    for words, advice in _FOR_GOOD.items():
+        if re.search(words, said):
+            return PermanentError(f"{said.partition(': ')[0]}: {advice}")
     return PermanentError(said) if permanent else TransientError(said)
 
 
