@@ -9,7 +9,6 @@ from htrflow_batch import redact
 #: Characters of one text that are looked at. What is longer ends with a word on how much more there was.
 MOST = 32 * 1024
 
-_UNREADABLE = "(a text that cannot be shown)"
 _BREAK = re.compile("\r\n|[\r\x85\u2028\u2029]")
 # What terminals take for commands: colours, titles, the cursor's way.
 _COMMAND = re.compile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b\n]*(?:\x07|\x1b\\\\)|[ -/]*[0-~])")
@@ -23,9 +22,9 @@ def text(raw: str) -> str:
     kept, more = _cut(raw)
     shown = _COMMAND.sub("", kept)
     if _ORDINARY.fullmatch(shown):
-        shown = _redacted(shown)
+        shown = redact.url(shown)
     else:
-        shown = _redacted("".join(map(_without_control, shown)))
+        shown = redact.url("".join(map(_without_control, shown)))
         # Only now: a space that is put into an address would end it, and show what comes before.
         shown = "".join(map(_space, _BREAK.sub("\n", shown)))
     return f"{shown}… ({more} more characters)" if more else shown
@@ -44,14 +43,6 @@ def _cut(raw: str) -> tuple[str, int]:
     words = _TO_LAST_SPACE.match(raw[:MOST])
     kept = words[0] if words else ""
     return kept, len(raw) - len(kept)
-
-
-def _redacted(shown: str) -> str:
-    try:
-        return redact.url(shown)
-    except RecursionError:
-        # Thousands of addresses in one word are no message of anybody's.
-        return _UNREADABLE
 
 
 def _without_control(sign: str) -> str:
