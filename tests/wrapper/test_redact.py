@@ -110,3 +110,10 @@ def test_any_number_of_addresses_in_one_another_can_be_read() -> None:
 
     assert redact.url(f"{inside}p?token=s") == f"{inside}p?…"
     assert redact.url("://" * 3000) == "://" * 3000
+
+
+def test_an_address_that_is_encoded_before_a_query_with_another_loses_its_password_at_once() -> None:
+    once = redact.url("/%3A%2F%2Fu:p%40a?://")
+
+    assert "p%40" not in once
+    assert redact.url(once) == once

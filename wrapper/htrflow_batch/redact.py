@@ -45,7 +45,7 @@ def _addresses(text: str) -> str:
         if not separator:
             return head + _encoded(_bare(text)) + tail
         if _has_query(before, text):
-            return head + _bare(text) + tail
+            return head + _encoded(_bare(text)) + tail
         inside, mark, secret = _cut(rest)
         authority, slash, path = inside.partition("/")
         if _AUTHORITY.fullmatch(authority):
