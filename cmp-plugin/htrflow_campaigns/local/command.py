@@ -19,7 +19,8 @@ from htrflow_batch.folder_store import FolderStore
 from htrflow_batch.s3_client import S3Settings
 from htrflow_batch.s3_store import S3Store
 from htrflow_campaigns.local import overview, repo
-from htrflow_campaigns.local.data import Data, DataError
+from htrflow_campaigns.local.data import Data, DataError, sentence
+from htrflow_campaigns.local.job import Job
 from htrflow_campaigns.local.overview import Campaign, Reader
 from htrflow_campaigns.local.repo import Wanted
 from htrflow_campaigns.local.runner import Runner, Settings
@@ -49,13 +50,13 @@ class Options:
 
 
 class _Stop:
-    """Set when somebody wants the end."""
+    """Set when somebody wants the end; ``at_once`` when they say so again."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self.at_once = False
 
     def __call__(self, number: int, frame: types.FrameType | None) -> None:
-        self.asked = True
+        self.asked, self.at_once = True, self.asked
 
 
 def run(options: Options) -> int:
@@ -67,21 +68,31 @@ def run(options: Options) -> int:
     if wanted is None:
         return 1
     stop = _Stop()
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # Under nohup it is to outlive its terminal.
+    numbers += [signal.SIGHUP] * (signal.getsignal(signal.SIGHUP) != signal.SIG_IGN)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         with contextlib.ExitStack() as stack:
             data = Data(options.data)
             stack.callback(data.close)
+            # Whatever goes wrong, nothing of it goes on in the background.
+            stack.callback(data.end_processes)
             bucket = _bucket(options)
             store: FolderStore | S3Store = S3Store(bucket) if bucket else FolderStore(data.results)
             stack.callback(store.close)
             site = stack.enter_context(Site(options.port, store, data))
-            runner = Runner(data, _settings(options, wanted, data, bucket, site.url))
+            settings = _settings(options, wanted, data, bucket, site.url)
             table = stack.enter_context(Table())
             stack.enter_context(_log_to(table))
+            runner = Runner(data, settings)
             return _Session(options, runner, data, Reader(store, f"{wanted.namespace}/"), table, site).run(wanted, stop)
     except (DataError, AttemptError) as error:
         raise LocalError(str(error)) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise LocalError(sentence(options.data, error)) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -94,11 +105,14 @@ class _Session:
         self._options, self._runner, self._data = options, runner, data
         self._reader, self._table, self._site = reader, table, site
         self._lines: dict[str, list[str]] = {}
+        self._said: dict[tuple[str, str], dict[int, str]] = {}
+        self._fixed: tuple[str, ...] = ()
 
     def run(self, wanted: Wanted, stop: _Stop) -> int:
+        self._fixed = _fixed(wanted)
         self._want(wanted)
         self._table.say(f"results and state are in {self._data.folder}, and at {self._site.url}")
-        seen, looked, shown = repo.digest(self._options.repo), time.monotonic(), 0.0
+        seen, looked, shown, idle = repo.digest(self._options.repo), time.monotonic(), 0.0, False
         while not stop.asked:
             changed = self._runner.step()
             now = time.monotonic()
@@ -108,18 +122,30 @@ class _Session:
             if self._options.watch and now - looked > _LOOK:
                 looked = now
                 seen = self._look(seen)
-            if self._options.once and self._runner.idle:
-                break
+            if self._runner.idle != idle:
+                idle = not idle
+                if idle and self._options.once:
+                    break
+                if idle:
+                    self._sum_up()
+                    self._table.say("nothing is left to do; Ctrl-C ends this")
             if not changed:
                 time.sleep(_TICK)
-        self._runner.stop()
-        found = self.campaigns()
-        self._table.show(found)
-        self._table.summary(found, redact.url(self._options.s3) if self._options.s3 else str(self._data.results))
+        if stop.asked and not self._runner.idle:
+            self._table.say("ending what runs; Ctrl-C again ends it at once")
+        self._runner.stop(lambda: stop.at_once)
+        found = self._sum_up() if not idle or self._options.once else self.campaigns()
         if stop.asked and not self._runner.idle:
             self._table.say("stopped; the same command goes on from here")
             return 130
-        return 0 if all(campaign.state in ("succeeded", "paused") for campaign in found) else 1
+        return 0 if all(campaign.state in ("succeeded", "partially succeeded", "paused") for campaign in found) else 1
+
+    def _sum_up(self) -> list[Campaign]:
+        found = self.campaigns()
+        self._table.show(found)
+        where = redact.url(self._options.s3) if self._options.s3 else str(self._data.results)
+        self._table.summary(found, where, f"{self._site.url}/results")
+        return found
 
     def campaigns(self) -> list[Campaign]:
         """The overview."""
@@ -136,15 +162,18 @@ class _Session:
                     self._lines[job.name],
                     slots=self._options.slots,
                     paused=job.name in self._runner.paused,
-                    words=self._words(job.name) if job.failed else {},
+                    words=self._words(job) if job.failed else {},
                 )
             )
         return found
 
-    def _words(self, job: str) -> dict[int, str]:
+    def _words(self, job: Job) -> dict[int, str]:
         """The last words of the last pod of each index."""
-        found = {}
-        for pod in self._data.pods(job):
+        known = (job.object["metadata"]["uid"], job.status["failedIndexes"])
+        if known in self._said:
+            return self._said[known]
+        found = self._said[known] = {}
+        for pod in self._data.pods(job.name):
             statuses = [*pod["status"].get("initContainerStatuses", []), *pod["status"].get("containerStatuses", [])]
             for status in statuses:
                 ended = status["state"]["terminated"]
@@ -154,8 +183,8 @@ class _Session:
         return found
 
     def _want(self, wanted: Wanted) -> None:
-        for sentence in self._runner.want(wanted):
-            self._table.say(sentence, "red")
+        for refusal in self._runner.want(wanted):
+            self._table.say(refusal, "red")
         self._lines.clear()
         for name in self._runner.never():
             self._table.say(f"{name} never starts: its window is more than the {self._options.slots} slots", "yellow")
@@ -169,11 +198,23 @@ class _Session:
             except LocalError as error:
                 self._table.say(str(error), "red")
                 wanted = None
+            if wanted is not None and _fixed(wanted) != self._fixed:
+                self._table.say(
+                    "converter.yaml: namespace, s3_secret and hf_token_secret are read at the start — stop this, and"
+                    " start it again",
+                    "red",
+                )
+                wanted = None
             if wanted is None:
                 self._table.say("everything goes on as it was before the change", "yellow")
             else:
                 self._want(wanted)
         return now
+
+
+def _fixed(wanted: Wanted) -> tuple[str, ...]:
+    """What cannot change while it runs."""
+    return wanted.namespace, wanted.s3_secret, wanted.hf_token_secret
 
 
 def _wanted(folder: pathlib.Path, table: Table | None = None) -> Wanted | None:
@@ -201,6 +242,10 @@ def _bucket(options: Options) -> S3Settings | None:
     credentials = options.credentials or pathlib.Path(
         os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or pathlib.Path.home() / ".aws/credentials"
     )
+    try:
+        credentials.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        raise LocalError(f"the credentials {credentials} cannot be read — name their file with --credentials") from None
     return S3Settings(bucket, credentials, f"{parts.scheme}://{parts.netloc}")
 
 
@@ -211,16 +256,12 @@ def _settings(options: Options, wanted: Wanted, data: Data, bucket: S3Settings |
         secrets[wanted.s3_secret] = {"S3_BUCKET": "results"}
         extra["RESULTS_FOLDER"] = str(data.results)
     else:
-        try:
-            credentials = bucket.credentials.read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            raise LocalError(
-                f"the credentials {bucket.credentials} cannot be read — name their file with --credentials"
-            ) from None
+        credentials = bucket.credentials.read_text(encoding="utf-8")
         found = {"S3_BUCKET": bucket.bucket, "S3_ENDPOINT": bucket.endpoint or "", "credentials": credentials}
         secrets[wanted.s3_secret] = found
-    if wanted.hf_token_secret and (token := os.environ.get("HF_TOKEN")):
-        secrets[wanted.hf_token_secret] = {"token": token}
+    if wanted.hf_token_secret:
+        # Without one, models that everybody may have are still to be had.
+        secrets.setdefault(wanted.hf_token_secret, {})["token"] = os.environ.get("HF_TOKEN", "")
     return Settings(options.slots, secrets, extra)
 
 

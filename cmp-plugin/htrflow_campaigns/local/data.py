@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import pathlib
 import re
@@ -17,10 +18,10 @@ import shutil
 import tempfile
 import typing as t
 
-import psutil
-
+from htrflow_campaigns.local import processes
 from htrflow_campaigns.local.job import Job, Object
 
+_LOG = logging.getLogger(__name__)
 _PLAIN = re.compile("[A-Za-z0-9_./-]+")
 _SECONDS_TO_END = 10.0
 
@@ -38,7 +39,7 @@ class Data:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise DataError(_sentence(folder, error)) from None
+            raise DataError(sentence(folder, error)) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -54,13 +55,14 @@ class Data:
             self.plain = self._plain_path()
         except OSError as error:
             self.close()
-            raise DataError(_sentence(folder, error)) from None
+            raise DataError(sentence(folder, error)) from None
 
     def close(self) -> None:
         """Lets others have the folder."""
         with contextlib.suppress(AttributeError):
             if self.plain != self.folder:
                 self.plain.unlink(missing_ok=True)
+                self.plain.parent.rmdir()
         os.close(self._lock)
 
     def pod_folder(self, name: str) -> pathlib.Path:
@@ -80,6 +82,7 @@ class Data:
                 found.append(Job(kept["job"], failures))
             except (ValueError, KeyError, TypeError, AttributeError, AssertionError):
                 path.replace(path.with_suffix(".unreadable"))
+                _LOG.warning("what was known of %s cannot be read, so it begins anew; its results stay", path.stem)
         return found
 
     def keep_job(self, job: Job) -> None:
@@ -91,7 +94,7 @@ class Data:
             kept = json.loads((self._config_maps / f"{job}.json").read_text(encoding="utf-8"))
             return {found["metadata"]["name"]: found["data"] for found in kept["items"]}
         except (OSError, ValueError, KeyError, TypeError):
-            return {}
+            return {}  # it was never kept, or is damaged
 
     def keep_config_maps(self, job: str, namespace: str, config_maps: t.Mapping[str, t.Mapping[str, str]]) -> None:
         """Keeps what a Job is created with: nothing of it changes as long as the Job is there."""
@@ -106,20 +109,14 @@ class Data:
         ]
         self._write(self._config_maps / f"{job}.json", {"apiVersion": "v1", "kind": "List", "items": items})
 
-    def keep_pod(self, pod: Object, process: tuple[int, float] | None) -> None:
-        """Keeps a pod's object, and its process, by which a later runner finds it if this one is killed."""
-        folder = self._pods / pod["metadata"]["name"]
-        folder.mkdir(exist_ok=True)
-        self._write(folder / "pod.json", {"pod": pod, "process": process})
+    def keep_pod(self, pod: Object) -> None:
+        self._write(self._pods / pod["metadata"]["name"] / "pod.json", pod)
 
     def pods(self, job: str | None = None) -> list[Object]:
         """The pods of a Job, or all, the oldest first."""
-        found = []
-        for path in self._pods.glob("*/pod.json"):
-            with contextlib.suppress(OSError, ValueError, KeyError):
-                pod = json.loads(path.read_text(encoding="utf-8"))["pod"]
-                if job in (None, pod["metadata"]["labels"].get("batch.kubernetes.io/job-name")):
-                    found.append(pod)
+        found = [pod for folder in self._pods.iterdir() if (pod := _pod(folder))]
+        if job is not None:
+            found = [pod for pod in found if pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] == job]
         return sorted(found, key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
 
     def forget(self, job: str) -> None:
@@ -129,22 +126,23 @@ class Data:
         for folder in (self._jobs, self._config_maps):
             (folder / f"{job}.json").unlink(missing_ok=True)
 
+    def end_processes(self) -> None:
+        """Ends whatever runs of the pods, without a word in their files."""
+        processes.end(self._pods, _SECONDS_TO_END)
+
     def end_orphans(self) -> int:
-        """Ends the processes of a runner that was killed, and the pods that they were; gives their number."""
+        """Ends the pods of a runner that was killed, and gives their number. What cannot be read of them goes."""
+        self.end_processes()
         ended = 0
-        for path in self._pods.glob("*/pod.json"):
-            try:
-                kept = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue
-            if kept["pod"]["status"]["phase"] in ("Succeeded", "Failed"):
-                continue
-            ended += 1
-            if kept["process"]:
-                _end_group(*kept["process"])
-            kept["pod"]["status"] |= {"phase": "Failed", "reason": "NodeLost"}
-            self._write(path, {"pod": kept["pod"], "process": None})
-            shutil.rmtree(path.parent / "mounts", ignore_errors=True)
+        for folder in self._pods.iterdir():
+            pod = _pod(folder)
+            if pod is None:
+                shutil.rmtree(folder, ignore_errors=True)
+            elif pod["status"]["phase"] not in ("Succeeded", "Failed"):
+                ended += 1
+                pod["status"] |= {"phase": "Failed", "reason": "NodeLost"}
+                self.keep_pod(pod)
+                shutil.rmtree(folder / "mounts", ignore_errors=True)
         return ended
 
     def _made(self, name: str) -> pathlib.Path:
@@ -168,26 +166,27 @@ class Data:
             part.write_text(json.dumps(content, ensure_ascii=False, indent=1), encoding="utf-8")
             part.replace(path)
         except OSError as error:
-            raise DataError(_sentence(self.folder, error)) from None
+            raise DataError(sentence(self.folder, error)) from None
 
 
-def _end_group(pid: int, created: float) -> None:
-    with contextlib.suppress(psutil.Error, OSError):
-        leader = psutil.Process(pid)
-        if abs(leader.create_time() - created) > 1:
-            return
-        processes = [leader, *leader.children(recursive=True)]
-        for process in processes:
-            with contextlib.suppress(psutil.Error):
-                process.terminate()
-        _, alive = psutil.wait_procs(processes, timeout=_SECONDS_TO_END)
-        for process in alive:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+def _pod(folder: pathlib.Path) -> Object | None:
+    """The pod of a folder, or None if what is there of it is no pod's."""
+    try:
+        pod: Object = json.loads((folder / "pod.json").read_text(encoding="utf-8"))
+        metadata = pod["metadata"]
+        known = (
+            metadata["labels"]["batch.kubernetes.io/job-name"],
+            metadata["creationTimestamp"],
+            pod["status"]["phase"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return pod if all(known) and metadata["name"] == folder.name else None
 
 
-def _sentence(folder: pathlib.Path, error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+def sentence(folder: pathlib.Path, error: OSError) -> str:
+    """Why the folder cannot be used, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"there is no room left for {folder} — free some, or name a folder on another disk with --data"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{folder} cannot be written — name a folder that is yours with --data"

@@ -21,8 +21,13 @@ def variables(container: Object, annotations: t.Mapping[str, str], secrets: t.Ma
     for entry in container.get("env", []):
         value = _value(entry, annotations, secrets)
         if value is not None:
-            found[entry["name"]] = _REFERENCE.sub(lambda match: _expanded(match, found), value)
+            found[entry["name"]] = expanded(value, found)
     return found
+
+
+def expanded(text: str, known: t.Mapping[str, str]) -> str:
+    """``text`` as a kubelet hands it over: ``$(NAME)`` is the variable, if there is one, and ``$$`` is ``$``."""
+    return _REFERENCE.sub(lambda match: "$" if match[1] is None else known.get(match[1], match[0]), text)
 
 
 def placed(text: str, mounts: t.Mapping[str, str], *, whole: bool) -> str:
@@ -49,9 +54,3 @@ def _value(entry: Object, annotations: t.Mapping[str, str], secrets: t.Mapping[s
     if value is None and not reference.get("optional"):
         raise MissingError(f"the Secret {reference['name']} has no key {reference['key']}")
     return None if value is None else str(value)
-
-
-def _expanded(match: re.Match[str], known: t.Mapping[str, str]) -> str:
-    if match[1] is None:
-        return "$"
-    return known.get(match[1], match[0])

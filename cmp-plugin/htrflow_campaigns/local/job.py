@@ -51,6 +51,9 @@ class Job:
         #: The indexes that have a pod.
         self.active: set[int] = set()
         self.object.setdefault("status", {})
+        if "backoffLimitPerIndex" in self.spec:
+            self.status.setdefault("failedIndexes", "")
+        self._count()
 
     @property
     def name(self) -> str:
@@ -137,6 +140,7 @@ class Job:
             self.spec["suspend"] = True
             self.status.pop("startTime", None)
             self._set("Suspended", True, "JobSuspended", "Job suspended", now)
+            self._count()
 
     def resume(self, now: float) -> None:
         """Notes that the Job may run."""
@@ -167,7 +171,7 @@ class Job:
         self.failures[index] = self.failures.get(index, 0) + 1
         if action == "FailJob":
             container, code = next((name, code) for name, code in end.exit_codes.items() if code)
-            message = f"Container {container} failed with exit code {code}, which a FailJob rule matches"
+            message = f"Container {container} failed with exit code {code} matching a FailJob rule"
             self._fail("PodFailurePolicy", message, now)
         elif self.indexed and "backoffLimitPerIndex" in self.spec:
             if action == "FailIndex" or self.failures[index] > self.spec["backoffLimitPerIndex"]:
@@ -192,12 +196,15 @@ class Job:
             self._set(kind, True, reason, message, now)
 
     def _count(self) -> None:
-        self.status["active"] = self.status["ready"] = len(self.active)
-        if not self.active:
+        # What is still there of a suspended Job is on its way out.
+        ending = len(self.active) if self.suspended else 0
+        running = len(self.active) - ending
+        self.status.update({"active": running, "ready": running, "terminating": ending, "uncountedTerminatedPods": {}})
+        if not running:
             self.status.pop("active")
 
     def _set(self, kind: str, value: bool, reason: str, message: str, now: float) -> None:
-        others = [one for one in self.status.get("conditions", []) if one["type"] != kind]
+        conditions = self.status.setdefault("conditions", [])
         at = timestamp(now)
         condition = {
             "type": kind,
@@ -207,7 +214,11 @@ class Job:
             "reason": reason,
             "message": message,
         }
-        self.status["conditions"] = [*others, condition]
+        places = [place for place, one in enumerate(conditions) if one["type"] == kind]
+        if places:
+            conditions[places[0]] = condition
+        else:
+            conditions.append(condition)
 
 
 def timestamp(seconds: float) -> str:

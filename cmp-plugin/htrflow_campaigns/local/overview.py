@@ -53,11 +53,11 @@ class Campaign:
 
 
 class Reader:
-    """Reads the overview. What has come to its end is read once."""
+    """Reads the overview. What no pod changes is read once: a campaign may have thousands of volumes that wait."""
 
     def __init__(self, store: Store, prefix: str) -> None:
         self._store, self._prefix = store, prefix
-        self._ended: dict[tuple[str, str, int], Volume] = {}
+        self._known: dict[tuple[str, int], Volume] = {}
 
     def campaign(
         self, job: Job, lines: t.Sequence[str], *, slots: int, paused: bool, words: t.Mapping[int, str]
@@ -71,13 +71,14 @@ class Reader:
             if index in job.active:
                 state = "running"
             volumes.append(self._volume(job, pipeline, index, line.partition("\t")[0], state, words.get(index, "")))
-        state, note = _state(job, slots, paused)
+        state, note = _state(job, volumes, slots, paused)
         return Campaign(job.name, state, note, tuple(volumes))
 
     def _volume(self, job: Job, pipeline: str, index: int, name: str, state: str, error: str) -> Volume:
-        known = (job.object["metadata"]["uid"], state, index)
-        if known in self._ended:
-            return self._ended[known]
+        place = (job.object["metadata"]["uid"], index)
+        known = self._known.get(place)
+        if known and known.state == state:
+            return known
         try:
             keys = Keys(self._prefix, pipeline, name)
         except AttemptError as refused:
@@ -93,8 +94,10 @@ class Reader:
             error=error if state == "failed" else "",
             folder=keys.folder,
         )
-        if state in ("done", "failed"):
-            self._ended[known] = volume
+        if state in ("waiting", "failed") or (document and state == "done"):
+            self._known[place] = volume
+        else:
+            self._known.pop(place, None)
         return volume
 
     def _document(self, key: str) -> dict[str, t.Any]:
@@ -111,12 +114,12 @@ def campaigns(jobs: t.Iterable[Job]) -> list[Job]:
     return sorted((job for job in jobs if not repo.is_warmup(job.object)), key=lambda job: job.name)
 
 
-def _state(job: Job, slots: int, paused: bool) -> tuple[str, str]:
+def _state(job: Job, volumes: t.Sequence[Volume], slots: int, paused: bool) -> tuple[str, str]:
     if job.condition("Complete"):
-        return "succeeded", ""
+        return ("partially succeeded" if any(volume.failed for volume in volumes) else "succeeded"), ""
     if failed := job.condition("Failed"):
         some = job.completed
-        return ("partly failed" if some else "failed"), "" if some else str(failed["message"])
+        return ("partially failed" if some else "failed"), "" if some else str(failed["message"])
     if paused:
         return "paused", "suspend: true in its file"
     if job.suspended:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import errno
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import time
 import typing as t
 
-import psutil
-
-from htrflow_campaigns.local import environment
+from htrflow_campaigns.local import environment, processes
 from htrflow_campaigns.local.job import Ended, Object, timestamp
 
-#: Kubernetes keeps so many bytes of a container's log as its last words, where the pod says so.
-_LAST_WORDS = 2048
-_KILLED = 137
+#: Kubernetes keeps so many bytes of a container's last words, and so many bytes and lines of its log in place of them.
+_WORDS_BYTES, _LOG_BYTES, _LOG_LINES = 4096, 2048, 80
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 #: Passed on from the runner's own environment: how this machine reaches the network.
 _PASSED_ON = (
     "LANG", "LC_ALL", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -48,6 +45,7 @@ class Pod:
 
     def __init__(self, name: str, job: Object, index: int, failures: int, place: Place) -> None:
         self._place = place
+        self._folder = place.folder.resolve()
         self._spec = job["spec"]["template"]["spec"]
         self._waiting = [*self._spec.get("initContainers", []), *self._spec["containers"]]
         self._began = time.monotonic()
@@ -56,13 +54,15 @@ class Pod:
         self._stopping_since: float | None = None
         self._reason = ""
         self._codes: dict[str, int] = {}
-        annotations = {
-            **job["spec"]["template"].get("metadata", {}).get("annotations", {}),
-            "batch.kubernetes.io/job-completion-index": str(index),
-            "batch.kubernetes.io/job-index-failure-count": str(failures),
-        }
-        labels = {"batch.kubernetes.io/job-name": job["metadata"]["name"]}
-        self.index = index
+        own = job["spec"]["template"].get("metadata", {})
+        labels, annotations = {**own.get("labels", {})}, {**own.get("annotations", {})}
+        labels["batch.kubernetes.io/job-name"] = job["metadata"]["name"]
+        self._variables: dict[str, str] = {}
+        if job["spec"].get("completionMode") == "Indexed":
+            labels["batch.kubernetes.io/job-completion-index"] = str(index)
+            annotations["batch.kubernetes.io/job-completion-index"] = str(index)
+            annotations["batch.kubernetes.io/job-index-failure-count"] = str(failures)
+            self._variables["JOB_COMPLETION_INDEX"] = str(index)
         self.ended: Ended | None = None
         self.object: Object = {
             "apiVersion": "v1",
@@ -70,11 +70,7 @@ class Pod:
             "metadata": {
                 "name": name,
                 "namespace": job["metadata"]["namespace"],
-                "labels": {
-                    **job["spec"]["template"].get("metadata", {}).get("labels", {}),
-                    **labels,
-                    "batch.kubernetes.io/job-completion-index": str(index),
-                },
+                "labels": labels,
                 "annotations": annotations,
                 "creationTimestamp": timestamp(time.time()),
             },
@@ -84,15 +80,6 @@ class Pod:
     @property
     def name(self) -> str:
         return str(self.object["metadata"]["name"])
-
-    @property
-    def process(self) -> tuple[int, float] | None:
-        """The process that runs, and when it was started, by which another process with its number is told apart."""
-        if self._process is None:
-            return None
-        with contextlib.suppress(psutil.Error):
-            return self._process.pid, psutil.Process(self._process.pid).create_time()
-        return None
 
     def poll(self) -> bool:
         """Goes on. True when anything has changed; :attr:`ended` is set when the pod has come to its end."""
@@ -115,13 +102,22 @@ class Pod:
         """Asks the pod to end; after its grace period it is made to. With a ``reason`` that is its failure."""
         if self._stopping_since is None:
             self._stopping_since, self._reason = time.monotonic(), reason
-            self._signal(signal.SIGTERM)
+            if self._process is not None:
+                # Its first process alone: that ends what it started in its own way.
+                self._process.terminate()
+
+    def kill(self) -> None:
+        """Ends the pod at once."""
+        self.stop()
+        processes.kill(self._folder)
 
     def _next(self) -> None:
         container = self._waiting.pop(0)
         try:
             self._start(container)
         except (environment.MissingError, OSError) as error:
+            if isinstance(error, OSError) and error.errno in _NO_ROOM:
+                raise
             self._log(container["name"]).write_text(f"{error}\n", encoding="utf-8")
             self._container = container
             self._over(1)
@@ -130,6 +126,7 @@ class Pod:
         mounts = {mount["mountPath"]: str(self._mounted(mount)) for mount in container.get("volumeMounts", [])}
         secrets = {name: dict(keys) for name, keys in self._place.secrets.items()}
         given = environment.variables(container, self.object["metadata"]["annotations"], secrets)
+        given |= self._variables
         path = os.pathsep.join((str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
         variables = {
             "PATH": path,
@@ -137,13 +134,13 @@ class Pod:
             **{name: os.environ[name] for name in _PASSED_ON if name in os.environ},
             **{name: environment.placed(value, mounts, whole=True) for name, value in given.items()},
             **self._place.extra,
-            "JOB_COMPLETION_INDEX": str(self.index),
             "TERMINATION_MESSAGE_PATH": str(self._words(container["name"])),
+            processes.VARIABLE: str(self._folder),
         }
         command = [*container.get("command", []), *container.get("args", [])]
         with open(self._log(container["name"]), "wb") as log:
             self._process = subprocess.Popen(
-                [environment.placed(word, mounts, whole=False) for word in command],
+                [environment.placed(environment.expanded(word, given), mounts, whole=False) for word in command],
                 cwd=self._place.folder,
                 env=variables,
                 stdin=subprocess.DEVNULL,
@@ -180,13 +177,16 @@ class Pod:
         now = time.monotonic()
         if self._stopping_since is not None:
             if now - self._stopping_since > self._spec.get("terminationGracePeriodSeconds", 30):
-                self._signal(signal.SIGKILL)
+                self.kill()
         elif deadline is not None and now - self._began > deadline:
             self.stop("DeadlineExceeded")
 
     def _over(self, code: int) -> None:
         """The container has ended."""
         name = self._container["name"]
+        if self._process is not None:
+            # A container ends with its first process.
+            processes.kill(self._folder)
         self._process = None
         self._codes[name] = code
         state = {"exitCode": code, "reason": "Completed" if code == 0 else "Error", "message": self._said(code)}
@@ -209,22 +209,17 @@ class Pod:
     def _said(self, code: int) -> str:
         """The container's last words, as a kubelet takes them."""
         name = self._container["name"]
-        words = _content(self._words(name))
+        words = _content(self._words(name))[-_WORDS_BYTES:]
         if not words and code and self._container.get("terminationMessagePolicy") == "FallbackToLogsOnError":
-            words = _content(self._log(name))[-_LAST_WORDS:]
+            lines = _content(self._log(name))[-_LOG_BYTES:].splitlines(keepends=True)
+            words = b"".join(lines[-_LOG_LINES:])
         return words.decode("utf-8", "replace")
 
     def _log(self, container: str) -> pathlib.Path:
-        self._place.folder.mkdir(parents=True, exist_ok=True)
         return self._place.folder / f"{container}.log"
 
     def _words(self, container: str) -> pathlib.Path:
         return self._place.folder / f"{container}.termination-log"
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
 
 
 def _content(path: pathlib.Path) -> bytes:

@@ -43,8 +43,6 @@ class Runner:
         if orphans := data.end_orphans():
             _LOG.warning("ended %s pods of a runner that was killed; their volumes go on from where they were", orphans)
         self.jobs = {job.name: Job(job.object, job.failures, settings.pause) for job in data.jobs()}
-        for job in self.jobs.values():
-            job.status.pop("active", None)
 
     @property
     def idle(self) -> bool:
@@ -74,6 +72,7 @@ class Runner:
         for name in self._paused & self.jobs.keys():
             if not self.jobs[name].suspended and not self.jobs[name].finished:
                 self._suspend(self.jobs[name])
+        self._fit()
         return refused
 
     def step(self) -> bool:
@@ -93,11 +92,14 @@ class Runner:
                 changed = True
         return changed
 
-    def stop(self) -> None:
-        """Ends every pod, within its grace period. Nothing of it counts as a failure."""
+    def stop(self, at_once: t.Callable[[], bool] = lambda: False) -> None:
+        """Ends every pod, within its grace period or ``at_once``. Nothing of it counts as a failure."""
         for pod in self._pods.values():
             pod.stop()
         while self._pods:
+            if at_once():
+                for pod in self._pods.values():
+                    pod.kill()
             for (name, index), pod in list(self._pods.items()):
                 self._follow(name, index, pod, time.time())
             time.sleep(0.05)
@@ -112,6 +114,13 @@ class Runner:
                 return True
         return False
 
+    def _fit(self) -> None:
+        """Puts Jobs back into the line, the last first, as long as more is running than there is room for."""
+        line = quota.order((job for job in self.jobs.values() if self._queued(job)), self._classes)
+        running = [job for job in line if not job.suspended and not job.finished]
+        while sum(map(quota.need, running)) > self._settings.slots:
+            self._suspend(running.pop())
+
     @staticmethod
     def _queued(job: Job) -> bool:
         """Whether a Job waits for its turn, as those with a queue's label do."""
@@ -125,16 +134,20 @@ class Runner:
             if "configMap" in volume
         }
         job = self.jobs.get(name)
-        if job is not None and self._may_be_replaced(job, manifest):
+        if job is not None and self._may_be_replaced(job, manifest, config_maps):
             self._remove(name)
             job = None
         if job is None:
             self._create(name, manifest, config_maps)
-        elif repo.is_warmup(manifest):
             return None
-        elif changed := self._changed(job, manifest, config_maps):
+        if not self._data.config_maps(name):
+            _LOG.warning("the files of %s cannot be read, and are those of the repo again", name)
+            self._data.keep_config_maps(name, manifest["metadata"]["namespace"], config_maps)
+        if repo.is_warmup(manifest):
+            return None
+        if changed := self._changed(job, manifest, config_maps):
             return changed
-        elif job.parallelism != manifest["spec"]["parallelism"]:
+        if job.parallelism != manifest["spec"]["parallelism"]:
             job.spec["parallelism"] = manifest["spec"]["parallelism"]
             self._data.keep_job(job)
         return None
@@ -150,13 +163,14 @@ class Runner:
         self.jobs[name] = job
         self._data.keep_job(job)
 
-    @staticmethod
-    def _may_be_replaced(job: Job, manifest: Object) -> bool:
-        """A campaign that never ran, and a warm-up that failed or whose recipe is another one."""
+    def _may_be_replaced(self, job: Job, manifest: Object, config_maps: t.Mapping[str, t.Mapping[str, str]]) -> bool:
+        """A campaign that is another one and never ran, and a warm-up that failed or whose recipe is another one."""
         differs = any(job.spec.get(field) != manifest["spec"].get(field) for field in _FIXED)
         if repo.is_warmup(manifest):
             return differs or bool(job.condition("Failed"))
-        return job.suspended and not job.completed and not job.failures
+        differs |= job.object["metadata"]["labels"] != manifest["metadata"]["labels"]
+        differs |= self._data.config_maps(job.name) != config_maps
+        return differs and job.suspended and not self._data.pods(job.name)
 
     def _changed(self, job: Job, manifest: Object, config_maps: t.Mapping[str, t.Mapping[str, str]]) -> str | None:
         """Why the Job is not what the repo asks for, where it cannot become it."""
@@ -200,10 +214,8 @@ class Runner:
         self._data.keep_job(job)
 
     def _follow(self, name: str, index: int, pod: Pod, now: float) -> bool:
-        changed = pod.poll()
-        if not changed:
+        if not pod.poll():
             return False
-        self._data.keep_pod(pod.object, pod.process)
         if pod.ended is not None:
             del self._pods[name, index]
             job = self.jobs[name]
@@ -212,6 +224,8 @@ class Runner:
             self._data.keep_job(job)
             if job.finished and not before:
                 _LOG.info("%s has ended: %s", name, "Complete" if job.condition("Complete") else "Failed")
+        # After the Job: if this process is killed in between, the index has ended all the same.
+        self._data.keep_pod(pod.object)
         return True
 
     def _start(self, job: Job, index: int, now: float) -> None:
@@ -225,7 +239,7 @@ class Runner:
         )
         pod = Pod(name, job.object, index, job.failures.get(index, 0), place)
         self._pods[job.name, index] = pod
+        self._data.keep_pod(pod.object)
         job.started(index, now)
-        pod.poll()
-        self._data.keep_pod(pod.object, pod.process)
         self._data.keep_job(job)
+        self._follow(job.name, index, pod, now)

@@ -10,12 +10,20 @@ import rich.box
 import rich.console
 import rich.live
 import rich.table
+import rich.text
 
 from htrflow_campaigns.local.overview import Campaign, Volume
 
 #: Seconds over which pages a minute are measured.
 _SPAN = 120.0
-_STYLES = {"running": "cyan", "succeeded": "green", "done": "green", "failed": "red", "partly failed": "yellow"}
+_STYLES = {
+    "running": "cyan",
+    "succeeded": "green",
+    "done": "green",
+    "failed": "red",
+    "partially succeeded": "yellow",
+    "partially failed": "yellow",
+}
 
 
 class Pace:
@@ -75,22 +83,18 @@ class Table:
                     (campaign.name, volume.id), volume.state, said + (f": {volume.error}" * bool(volume.error))
                 )
 
-    def summary(self, campaigns: t.Sequence[Campaign], where: str) -> None:
-        """What came out, at the end."""
+    def summary(self, campaigns: t.Sequence[Campaign], where: str, address: str) -> None:
+        """What came out: ``where`` and ``address`` are what the volumes' folders are below."""
         table = rich.table.Table(box=rich.box.SIMPLE)
         for heading in ("campaign", "volume", "state", "pages", "failed", "results"):
             table.add_column(heading, justify="right" if heading in ("pages", "failed") else "left", overflow="fold")
         for campaign in campaigns:
             for volume in campaign.volumes:
-                table.add_row(
-                    campaign.name,
-                    volume.id,
-                    _styled(volume.state),
-                    f"{volume.done} of {'?' if volume.total is None else volume.total}",
-                    str(volume.failed),
-                    f"{where}/{volume.folder}",
-                )
+                pages = f"{volume.done} of {'?' if volume.total is None else volume.total}"
+                failed = str(volume.failed or "")
+                _add(table, campaign.name, volume.id, _styled(volume.state), pages, failed, volume.folder)
         self._console.print(table)
+        self.say(f"results are below {where} and {address}")
 
     def _changed(self, what: tuple[str, str], state: str, sentence: str) -> None:
         if self._said.get(what, "waiting") != state:
@@ -100,14 +104,17 @@ class Table:
     def _table(self, campaigns: t.Sequence[Campaign], now: float) -> rich.table.Table:
         table = rich.table.Table(box=rich.box.SIMPLE)
         for heading in ("campaign", "state", "volumes", "pages", "failed", "pages/min", "time left"):
-            table.add_column(heading, justify="left" if heading in ("campaign", "state") else "right")
+            words = heading in ("campaign", "state", "time left")
+            justify: t.Literal["left", "right"] = "left" if words else "right"
+            table.add_column(heading, justify=justify, overflow="fold", no_wrap=not words)
         for campaign in campaigns:
             done, failed, total = campaign.pages
             pace = self._paces[campaign.name].a_minute(now)
             running = campaign.state == "running"
-            table.add_row(
+            _add(
+                table,
                 campaign.name,
-                f"{_styled(campaign.state)} {campaign.note}".strip(),
+                _styled(campaign.state).append(f" {campaign.note}" if campaign.note else "", ""),
                 f"{campaign.ended} of {len(campaign.volumes)}",
                 f"{done} of {total or '?'}",
                 str(failed) if failed else "",
@@ -116,7 +123,8 @@ class Table:
             )
             for volume in campaign.volumes:
                 if volume.state == "running":
-                    table.add_row(f"  {volume.id}", "", "", _pages(volume), str(volume.failed or ""), "", "")
+                    pages = f"{volume.done} of {volume.total or '?'}"
+                    _add(table, f"  {volume.id}", "", "", pages, str(volume.failed or ""), "", "")
         return table
 
 
@@ -139,6 +147,10 @@ def _reason(campaign: Campaign) -> str:
     return f"{campaign.state}, {campaign.note}" if campaign.note else campaign.state
 
 
-def _styled(state: str) -> str:
-    style = _STYLES.get(state)
-    return f"[{style}]{state}[/]" if style else state
+def _styled(state: str) -> rich.text.Text:
+    return rich.text.Text(state, _STYLES.get(state, ""))
+
+
+def _add(table: rich.table.Table, *cells: str | rich.text.Text) -> None:
+    # Names and notes may have what rich takes for its markup.
+    table.add_row(*(rich.text.Text(cell) if isinstance(cell, str) else cell for cell in cells))
