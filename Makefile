@@ -19,8 +19,9 @@ tools: $(STAMP) ## get the programs that tests run against; TOOLS="etcd kueue" g
 test: $(STAMP) ## run the tests
 	$(BIN)/pytest -n auto
 
-benchmark: $(STAMP) ## measure the converter beside Helm and Kustomize; WRITE=--write writes docs/benchmarks.md
+benchmark: $(STAMP) ## measure converter and wrapper beside what one would use instead; WRITE=--write writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks.converter $(WRITE)
+	$(BIN)/python -m benchmarks.wrapper $(WRITE)
 
 check: $(STAMP) ## check formatting, style, types, scripts, workflows and Dockerfiles
 	$(BIN)/ruff format --check

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -16,10 +17,11 @@ import sys
 import tempfile
 import typing as t
 
+from htrflow_batch import config
 from htrflow_campaigns import cli, schemas
 
 TOP = pathlib.Path(__file__).parent.parent
-FILES = ("README.md", "docs/campaign-yaml.md", "docs/cli.md")
+FILES = ("docs/first-repo.md", "docs/campaign-yaml.md", "docs/cli.md", "docs/wrapper.md")
 
 _MARKED = re.compile(r"(<!-- generated: ([a-z -]+) -->)(?:(?!<!-- generated).)*?(<!-- end -->)", re.DOTALL)
 
@@ -95,11 +97,108 @@ def _options(command: str) -> str:
     return _table(("argument", "required", "what it is"), rows)
 
 
-def _demo() -> str:
+def _first_repo() -> str:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(TOP / "docs" / "demo.py"), folder]
+        command = [sys.executable, str(TOP / "docs" / "first_repo.py"), folder]
         shown = subprocess.run(command, stdout=subprocess.PIPE, text=True, encoding="utf-8", check=True).stdout
     return f"```console\n{shown.rstrip()}\n```\n"
+
+
+class _Asked(dict[str, str]):
+    """An environment that notes which variables it is asked for."""
+
+    def __init__(self, **values: str) -> None:
+        super().__init__(values)
+        self.names: dict[str, None] = {}
+
+    def get(self, name: str, default: t.Any = None) -> t.Any:
+        self.names[name] = None
+        return super().get(name, default)
+
+
+#: Of each variable that the wrapper reads: who sets it, what it is, and its default where the code has none to show.
+_JOB, _OPERATOR, _SECRET = "the Job", "", "the Secret"
+_VARIABLES: dict[str, tuple[str, str] | tuple[str, str, str]] = {
+    "VOLUME_REF": (_JOB, "the volume's id, from its line of `volumes.txt`"),
+    "IIIF_MANIFEST_URL": (_JOB, "the address of the volume's manifest; this or `IMAGES`"),
+    "IMAGES": (_JOB, "the addresses of the volume's images, with a space between them"),
+    "CAMPAIGN": (_JOB, "the campaign's name, for provenance"),
+    "PIPELINE_ID": (_JOB, "the pipeline's id"),
+    "PIPELINE_PATH": (_JOB, "the steps"),
+    "IMAGE_DIGEST": (_JOB, "the image that runs, with its digest: a part of the recipe"),
+    "S3_PREFIX": (_JOB, "what every key begins with, such as `htr-batch/`"),
+    "S3_BUCKET": (_SECRET, "the bucket"),
+    "S3_ENDPOINT": (_SECRET, "the store's address", "Amazon's"),
+    "AWS_SHARED_CREDENTIALS_FILE": (_JOB, "the file with the store's keys", "`/secrets/s3/credentials`"),
+    "S3_VERIFY_TLS": (_SECRET, "`false` trusts any certificate of the store", "`true`"),
+    "RESULTS_URL": (_JOB, "where browsers read results, without a slash at its end", "the bucket's own address"),
+    "RESULTS_FOLDER": (
+        _OPERATOR,
+        "a folder in place of a bucket; all `S3_` variables but `S3_PREFIX` are then not read",
+    ),
+    "WORKDIR_PATH": (_JOB, "the work directory"),
+    "INDEX_FAILURE_COUNT": (_JOB, "how many attempts at this volume have failed"),
+    "BACKOFF_LIMIT_PER_INDEX": (_JOB, "how many may fail before the last one"),
+    "MANIFEST_MAX_BYTES": (_JOB, "the largest manifest that is read"),
+    "FETCH_MAX_BYTES": (_JOB, "the largest image that is read, in bytes"),
+    "FETCH_CONTACT": (
+        _SECRET,
+        "where an archive finds who asks: an address of mail or of a page, for the `User-Agent`",
+    ),
+    "FETCH_HEADERS": (_SECRET, "headers for single servers, as JSON"),
+    "FETCH_CONNECTIONS": (_OPERATOR, "how many connections one server gets at a time"),
+    "MAX_IMAGE_WIDTH": (_OPERATOR, "the width in pixels that images are asked for, and made smaller to"),
+    "MAX_IMAGE_PIXELS": (_OPERATOR, "width times height of the largest image that is decoded"),
+    "LOOKAHEAD_PAGES": (_OPERATOR, "how many pages may be in flight"),
+    "LOOKAHEAD_BYTES": (_JOB, "how many bytes their images may take in the work directory"),
+    "GROUP_PAGES": (_OPERATOR, "how many pages the model gets at once, at most"),
+    "PAGE_SECONDS": (_OPERATOR, "what a page may take in the model before the process is ended"),
+    "LOAD_SECONDS": (_OPERATOR, "what loading the models may take"),
+    "LOW_CONFIDENCE": (_OPERATOR, "below which mean confidence a page counts as `low confidence`"),
+    "ENGINE": (_OPERATOR, "the module that knows the library", f"`{config.ENGINE}`"),
+    "TERMINATION_MESSAGE_PATH": (_OPERATOR, "the file for the pod's last words", f"`{config.TERMINATION_LOG}`"),
+}
+
+
+def _variables() -> str:
+    """The table of the wrapper's environment: what :mod:`htrflow_batch.config` asks for, and takes without it."""
+    defaults = dict[str, str]()
+    asked = _Asked(
+        VOLUME_REF="R0001203",
+        IIIF_MANIFEST_URL="https://iiif.example.org/R0001203/manifest",
+        PIPELINE_ID="demo-v1",
+        PIPELINE_PATH=os.devnull,
+        S3_PREFIX="htr-batch/",
+        S3_BUCKET="results",
+    )
+
+    class Reader(config.Reader):
+        def text(self, name: str, default: str | None = None) -> str:
+            defaults[name] = "required" if default is None else f"`{default}`"
+            return super().text(name, default)
+
+        def whole(self, name: str, default: int, least: int = 1, most: int = 2**53) -> int:
+            defaults[name] = (
+                f"{default // config.MIB} MiB" if default >= config.MIB and name[-5:] == "BYTES" else f"{default}"
+            )
+            return super().whole(name, default, least, most)
+
+        def number(self, name: str, default: float, least: float, most: float) -> float:
+            defaults[name] = f"{default:g}"
+            return super().number(name, default, least, most)
+
+    real, config.Reader = config.Reader, Reader  # type: ignore[misc]
+    try:
+        config.read(asked)
+        config.termination_log(asked)
+    finally:
+        config.Reader = real  # type: ignore[misc]
+    if missing := asked.names.keys() ^ _VARIABLES.keys():
+        raise KeyError(f"docs/tables.py and htrflow_batch.config do not name the same variables: {sorted(missing)}")
+    rows = []
+    for name, (setter, about, *shown) in _VARIABLES.items():
+        rows.append((f"`{name}`", setter, shown[0] if shown else defaults.get(name, "none"), about))
+    return _table(("variable", "set by", "default", "what it is"), rows)
 
 
 PARTS: dict[str, t.Callable[[], str]] = {
@@ -110,7 +209,8 @@ PARTS: dict[str, t.Callable[[], str]] = {
     "volume": functools.partial(_keys, "campaign", "properties", "volumes", "items", "then"),
     "pipeline": functools.partial(_keys, "pipeline"),
     "step": functools.partial(_keys, "pipeline", "properties", "steps", "items"),
-    "demo": _demo,
+    "first repo": _first_repo,
+    "variables": _variables,
     **{f"command {name}": functools.partial(_options, name) for name in _commands()},
 }
 

@@ -13,7 +13,7 @@ def _finder(repository: str, revision: str, size: int, confidence: float) -> dic
         "settings": {
             "model": "yolo",
             "model_settings": {"model": repository, "revision": revision, "device": "cpu"},
-            "generation_settings": {"batch_size": 4, "imgsz": size, "conf": confidence, "iou": 0.5},
+            "generation_settings": {"batch_size": 8, "imgsz": size, "conf": confidence, "iou": 0.5},
         },
     }
 
@@ -40,7 +40,7 @@ def steps(revisions: dict[str, str]) -> dict[str, t.Any]:
                         "model_kwargs": dict(reader),
                         "processor_kwargs": dict(reader),
                     },
-                    "generation_settings": {"batch_size": 16, "num_beams": 1},
+                    "generation_settings": {"batch_size": 64, "num_beams": 1},
                 },
             },
             {"step": "OrderLines"},

@@ -558,8 +558,10 @@ def test_what_its_owner_wants_to_be_shown_and_how_pages_are_turned_stay_with_the
     content = {**json.loads((HERE / "manifests/good/presentation-3.json").read_text()), **stated}
     ledger = ledgers.all_done(iiif.read_manifest(content, "https://a.example.org/manifest"))
 
-    document = holds(presentation.manifest(ledger, RUN, KEYS), "iiif")
+    made = presentation.manifest(ledger, RUN, KEYS)
 
+    assert made is not None
+    document = holds(made, "iiif")
     assert document["requiredStatement"]["value"] == {"none": ["Riksarkivet"]}
     assert document["requiredStatement"]["label"] == {"none": ["Ägare" if "rights" in stated else "Attribution"]}
     assert document["rights"] == "https://creativecommons.org/publicdomain/mark/1.0/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-import iiif_prezi3
+import iiif_prezi3  # type: ignore[import-untyped]
 from lxml import etree
 
 from htrflow_batch import pagexml

@@ -155,9 +155,9 @@ def read(environ: t.Mapping[str, str]) -> Config:
         headers=_headers(secret.text("FETCH_HEADERS"), reader),
     )
     lookahead = Lookahead(
-        pages=reader.whole("LOOKAHEAD_PAGES", 32, most=1024),
+        pages=reader.whole("LOOKAHEAD_PAGES", 64, most=1024),
         bytes=reader.whole("LOOKAHEAD_BYTES", 1024 * MIB),
-        group=reader.whole("GROUP_PAGES", 8, most=256),
+        group=reader.whole("GROUP_PAGES", 16, most=256),
     )
     page_seconds = reader.number("PAGE_SECONDS", 600, 0.1, 86_400)
     load_seconds = reader.number("LOAD_SECONDS", 900, 0.1, 86_400)
