@@ -1,4 +1,4 @@
-"""``make demo``: writes an example campaigns repo, checks it, renders it and shows what came out.
+"""Writes an example campaigns repo, checks it, renders it and shows what came out, for ``docs/first-repo.md``.
 
 Takes the folder to work in; without it, the top of the project.
 """

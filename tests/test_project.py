@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 
 import pytest
 
@@ -97,6 +98,20 @@ def test_generate_imports_no_library_that_it_has_no_use_for(tmp_path: pathlib.Pa
     imported = set(done.stderr.split())
     assert "htrflow_campaigns" in imported
     assert imported & HEAVY == set()
+
+
+def test_the_wheel_holds_the_programs_and_nothing_of_the_tests_or_the_demo(tmp_path: pathlib.Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=TOP, check=True, capture_output=True)
+    (wheel,) = tmp_path.iterdir()
+    names = [pathlib.PurePosixPath(name) for name in zipfile.ZipFile(wheel).namelist()]
+
+    tops = {name.parts[0] for name in names if not name.parts[0].endswith(".dist-info")}
+    assert tops == {"htrflow_campaigns", "htrflow_batch", "htrflow_status"}
+    assert {name.suffix for name in names} & {".pt", ".safetensors", ".ttf", ".otf", ".jpg"} == set()
+    for image in ("cmp-plugin/Dockerfile", "wrapper/Dockerfile"):
+        copied = re.findall("^COPY (?!--from)(.+) [^ ]+$", (TOP / image).read_text(encoding="utf-8"), re.MULTILINE)
+        assert not any(word.startswith(("tests", ".")) for line in copied for word in line.split()), copied
 
 
 def test_the_wheel_works_without_the_checkout(tmp_path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import typing as t
 
 import yaml
 
@@ -17,13 +18,13 @@ namespace: demo
 """
 
 
-def write(folder: pathlib.Path, archive: Archive, hub: HubServer) -> None:
-    """Writes the campaigns repo: one campaign with both volumes, one pipeline with the small models."""
+def write(folder: pathlib.Path, archive: Archive, hub: HubServer, volumes: t.Collection[str] = tuple(VOLUMES)) -> None:
+    """Writes the campaigns repo: one campaign with these volumes, one pipeline with the small models."""
     for name in ("campaigns", "pipelines"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "converter.yaml").write_text(_CONVERTER, encoding="utf-8")
     recipe = {"image": _IMAGE, **pipeline.steps(hub.revisions)}
     (folder / "pipelines/demo-v1.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False), encoding="utf-8")
-    volumes = [{"id": name, "manifest": archive.manifest(name)} for name in VOLUMES]
-    campaign = {"pipeline": "demo-v1", "window": 1, "volumes": volumes}
+    listed = [{"id": name, "manifest": archive.manifest(name)} for name in volumes]
+    campaign = {"pipeline": "demo-v1", "window": 1, "volumes": listed}
     (folder / "campaigns/demo.yaml").write_text(yaml.safe_dump(campaign, sort_keys=False), encoding="utf-8")

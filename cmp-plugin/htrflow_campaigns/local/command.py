@@ -81,7 +81,9 @@ def run(options: Options) -> int:
             bucket = _bucket(options)
             store: FolderStore | S3Store = S3Store(bucket) if bucket else FolderStore(data.results)
             stack.callback(store.close)
-            site = stack.enter_context(Site(options.port, store, data))
+            results = bucket or data.results
+            site = Site(options.port, data.folder, results, wanted.namespace, options.slots)
+            stack.enter_context(site)
             settings = _settings(options, wanted, data, bucket, site.url)
             table = stack.enter_context(Table())
             stack.enter_context(_log_to(table))

@@ -86,7 +86,8 @@ class Data:
         return found
 
     def keep_job(self, job: Job) -> None:
-        self._write(self._jobs / f"{job.name}.json", {"job": job.object, "failures": job.failures})
+        kept = {"job": job.object, "failures": job.failures, "paused": job.paused}
+        self._write(self._jobs / f"{job.name}.json", kept)
 
     def config_maps(self, job: str) -> dict[str, dict[str, str]]:
         """The files of each ConfigMap that a Job was created with, by its name."""

@@ -48,6 +48,8 @@ class Job:
         self.failures = dict(failures or {})
         self._pause = pause
         self._not_before: dict[int, float] = {}
+        #: Whether the repo pauses it. Kubernetes has no field for that: in a cluster it is Kueue's.
+        self.paused = False
         #: The indexes that have a pod.
         self.active: set[int] = set()
         self.object.setdefault("status", {})

@@ -69,9 +69,12 @@ class Runner:
         for name in [name for name in self.jobs if name not in wanted.jobs]:
             self._remove(name)
         self._paused, self._classes = wanted.paused, wanted.priority_classes
-        for name in self._paused & self.jobs.keys():
-            if not self.jobs[name].suspended and not self.jobs[name].finished:
-                self._suspend(self.jobs[name])
+        for name, job in self.jobs.items():
+            was, job.paused = job.paused, name in self._paused
+            if job.paused and not job.suspended and not job.finished:
+                self._suspend(job)
+            elif job.paused != was:
+                self._data.keep_job(job)
         self._fit()
         return refused
 

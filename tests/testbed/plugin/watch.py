@@ -67,4 +67,8 @@ class Watch:
         self._connection = self._connect()
         query = urllib.parse.urlencode({**self._selectors, **options})
         self._connection.request("GET", f"{self._path}?{query}", headers=self._headers)
+        if self._closed:
+            # Closed before there was a connection to end.
+            self._connection.close()
+            raise ConnectionError
         return self._connection.getresponse()
