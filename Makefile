@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tools test check format docs lock benchmark
+.PHONY: help demo tools test slow check format docs lock benchmark
 
 help: ## show this list
 	@awk -F ': .*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -16,8 +16,11 @@ demo: $(STAMP) ## read two small volumes on this machine: archive, models and ca
 tools: $(STAMP) ## get the programs that tests run against; TOOLS="etcd kueue" gets only these
 	$(BIN)/python -m tests.tools $(TOOLS)
 
-test: $(STAMP) ## run the tests
-	$(BIN)/pytest -n auto
+test: $(STAMP) ## run the tests, but for those that take long
+	$(BIN)/pytest -n auto -m 'not slow'
+
+slow: $(STAMP) ## run the tests that take long: whole volumes, kills at every write, the demo, browsers in every size
+	$(BIN)/pytest -n auto -m slow
 
 benchmark: $(STAMP) ## measure converter and wrapper beside what one would use instead; WRITE=--write writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks.converter $(WRITE)

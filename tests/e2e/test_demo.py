@@ -21,6 +21,8 @@ from tests.demo.archive import VOLUMES, Archive
 from tests.testbed.plugin.s3 import Store
 from tests.wrapper.hub_server import HubServer
 
+pytestmark = pytest.mark.slow
+
 TOP = pathlib.Path(__file__).parents[2]
 #: Of the characters that are drawn. The models alone reach 2 to 3 %.
 MOST_ERRORS = 0.06

@@ -43,6 +43,7 @@ def site(tmp_path: pathlib.Path, misbehaving_http: MisbehavingHttp) -> abc.Itera
         yield served.url
 
 
+@pytest.mark.slow
 def test_no_page_has_a_barrier_or_is_wider_than_the_window(site: str, browser: Browser, tmp_path: pathlib.Path) -> None:
     found: list[str] = []
     for width in (320, 768, 1280):

@@ -12,6 +12,8 @@ from tests.testbed.plugin.s3 import Store
 from tests.wrapper import pods
 from tests.wrapper.engines import broken_texts as texts
 
+pytestmark = pytest.mark.slow
+
 #: The step, and the words of the reason for which page 3 fails; none where the page comes out all the same.
 FAILING = {
     "Raise": "RuntimeError: CUDA error",

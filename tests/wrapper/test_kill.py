@@ -20,6 +20,8 @@ from tests.testbed.plugin.s3 import Store
 from tests.wrapper import pods
 from tests.wrapper.watched_store import Moment, WatchedStore
 
+pytestmark = pytest.mark.slow
+
 PAGES = 23
 #: The key below the volume's folder, and whether the store has it when the process is killed. Each is of one kind.
 WRITES: list[tuple[str, Moment]] = [
@@ -68,6 +70,7 @@ def test_a_volume_killed_during_work_is_finished_by_the_next_attempt_as_if_nothi
     moment: str, s3: Store, misbehaving_http: MisbehavingHttp, tmp_path: pathlib.Path
 ) -> None:
     pod = pods.Pod(s3, tmp_path, pods.serve_volume(misbehaving_http, PAGES), engine="slow")
+    pod.variables["GROUP_PAGES"] = "4"
     groups = tmp_path / "work/home/groups"
     if moment == "download":
         misbehaving_http.put("/volume/9.jpg", Answer(pods.picture(9), delay=20), Answer(pods.picture(9)))

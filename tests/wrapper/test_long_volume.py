@@ -9,10 +9,14 @@ import subprocess
 import time
 import typing as t
 
+import pytest
+
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 from tests.testbed.plugin.s3 import Store
 from tests.wrapper import pods, volumes
 from tests.wrapper.watched_store import WatchedStore
+
+pytestmark = pytest.mark.slow
 
 PAGES = 2000
 #: From here on everything is warm: buffers have their size, and threads their arenas.

@@ -16,6 +16,8 @@ from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 from tests.testbed.plugin.s3 import Store
 from tests.wrapper import pods
 
+pytestmark = pytest.mark.slow
+
 #: Of the characters that are drawn. The models alone reach 2 to 3 %.
 MOST_ERRORS = 0.06
 SEED = 3_000_000

@@ -6,9 +6,13 @@ import pathlib
 import time
 import typing as t
 
+import pytest
+
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 from tests.testbed.plugin.s3 import OwnStore
 from tests.wrapper import ledgers, pods, volumes
+
+pytestmark = pytest.mark.slow
 
 PAGES = 40
 

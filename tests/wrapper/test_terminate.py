@@ -18,6 +18,8 @@ from tests.testbed.plugin.s3 import OwnStore, Store
 from tests.wrapper import ledgers, pods, volumes
 from tests.wrapper.watched_store import Moment, WatchedStore
 
+pytestmark = pytest.mark.slow
+
 PAGES = 30
 #: Seconds in which an attempt ends. A pod has 120.
 AT_MOST = 20

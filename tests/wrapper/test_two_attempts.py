@@ -17,6 +17,8 @@ from tests.testbed.plugin.s3 import Store
 from tests.wrapper import pods, volumes
 from tests.wrapper.watched_store import Moment, WatchedStore
 
+pytestmark = pytest.mark.slow
+
 PAGES = 24
 OTHER_IMAGE = f"registry.example.org/htrflow-batch@sha256:{'b' * 64}"
 

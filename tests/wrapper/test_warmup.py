@@ -23,6 +23,8 @@ from tests.testbed.plugin.s3 import Store
 from tests.wrapper import ledgers, pods, volumes
 from tests.wrapper.hub_server import HubServer
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "hf_hush-token"  # noqa: S105
 
 

@@ -22,6 +22,8 @@ from tests.cmp_plugin.local.commands import Local
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 from tests.testbed.plugin.s3 import Store
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_repo_runs_from_its_files_to_its_results(local: Local, pages: MisbehavingHttp) -> None:
     commands.campaign(local, "letters", pages, "1 2", "3 missing 4")

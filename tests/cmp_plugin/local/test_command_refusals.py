@@ -16,6 +16,8 @@ from tests.cmp_plugin.local import commands
 from tests.cmp_plugin.local.commands import Local
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_port_in_use_is_one_sentence(local: Local) -> None:
     with socket.socket() as taken:

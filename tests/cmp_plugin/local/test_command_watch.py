@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 import requests
 
 from tests.cmp_plugin.local import commands
 from tests.cmp_plugin.local.commands import Local
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_is_added_to_the_repo_starts_and_its_results_are_served(local: Local, pages: MisbehavingHttp) -> None:

@@ -44,6 +44,7 @@ def test_the_runner_ends_a_job_as_the_table_says(case: Case, tmp_path: pathlib.P
         assert [[pod["metadata"]["annotations"].get(_FAILURES) for pod in found] for found in pods] == case.counts
 
 
+@pytest.mark.slow
 def test_the_job_controller_ends_every_job_as_the_table_says(
     namespace: Namespace, fake_nodes: FakeNodes, tmp_path: pathlib.Path
 ) -> None:
