@@ -83,8 +83,8 @@ def test_json_comes_whole(misbehaving_http: MisbehavingHttp, fetcher: fetch.Fetc
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(b'{"a":') + gzip.compress(b" 1}")),
-        ("x-gzip", gzip.compress(b'{"a": 1}')),
+        ("gzip", gzip.compress(b'{"a":', mtime=0) + gzip.compress(b" 1}", mtime=0)),
+        ("x-gzip", gzip.compress(b'{"a": 1}', mtime=0)),
         ("deflate", zlib.compress(b'{"a": 1}')),
         ("identity", b'{"a": 1}'),
     ],
