@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from htrflow_status import order, reading, results_of, run_log, urls, views
+from htrflow_status import order, pieces, reading, results_of, run_log, urls, views
 from htrflow_status.looks import Looks
 from htrflow_status.model import Campaign, Snapshot, Source, Volume
 from htrflow_status.order import Filters
@@ -21,8 +21,6 @@ from htrflow_status.words import Words
 
 #: Volumes on one page of a campaign.
 VOLUMES = 100
-_SLOWEST = 5
-_READ = ("text", "no text", "low confidence")
 _CELLS = ("text", "no text", "low confidence", "failed", "active", "waiting", "deferred")
 
 ReaderOf: t.TypeAlias = t.Callable[[Request], Reader]
@@ -85,15 +83,17 @@ class Pages:
         data = {
             "card": self._card(snapshot, campaign, [volume], known, w),
             "volume": self._row(snapshot, campaign, volume, known, w),
-            "first": next((urls.read(campaign, volume.id, cell.page) for cell in cells if cell.state in _READ), None),
-            "cells": [_cell(campaign, volume, cell, w) for cell in cells],
+            "first": next(
+                (urls.read(campaign, volume.id, cell.page) for cell in cells if cell.state in pieces.READ), None
+            ),
+            "cells": [pieces.cell(campaign, volume, cell, w) for cell in cells],
             "legend": [state for state in _CELLS if any(cell.state == state for cell in cells)],
             "failed_pages": [
                 {**dataclasses.asdict(page), "link": urls.outside(page.source)}
                 for page in (found.failed_pages if found else ())
             ],
             "attempts": [views.attempt(one, w) for one in snapshot.attempts(campaign, volume.index)],
-            "downloads": _downloads(campaign, volume),
+            "downloads": pieces.downloads(campaign, volume),
         }
         return self._show(request, reader, "volume.html", data, live=volume.state in ("running", "waiting"))
 
@@ -104,14 +104,14 @@ class Pages:
         keys = results_of.keys(campaign, volume.id)
         content = await reader.content(keys.run_log) if keys else None
         query = request.query_params.get("q", "")[:200]
-        groups = [_group(one, query, w) for one in run_log.read((content or b"").decode("utf-8", "replace"))]
+        groups = [pieces.group(one, query, w) for one in run_log.read((content or b"").decode("utf-8", "replace"))]
         known = await results_of.progresses(reader, [(campaign, volume)], cells=True)
         found = known.get((campaign.key, volume.index))
         data = {
             "card": self._card(snapshot, campaign, [volume], known, w),
             "volume": self._row(snapshot, campaign, volume, known, w),
-            "summary": _summary(campaign, found, w),
-            "slowest": _slowest(campaign, volume, found),
+            "summary": pieces.summary(campaign, found, w),
+            "slowest": pieces.slowest(campaign, volume, found),
             "groups": groups,
             "query": query,
             "hits": sum(line["hit"] for group in groups for line in group["lines"]),
@@ -144,7 +144,7 @@ class Pages:
             "image": image,
             "width": sheet.width if sheet else None,
             "height": sheet.height if sheet else None,
-            "lines": [_line(line) for line in sheet.lines] if sheet else [],
+            "lines": [pieces.line(line) for line in sheet.lines] if sheet else [],
         }
         return self._show(request, reader, "read.html", data)
 
@@ -228,76 +228,6 @@ def _wants_json(request: Request) -> bool:
 
 def _whole(text: str | None) -> int:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 8 else 0
-
-
-def _cell(campaign: Campaign, volume: Volume, cell: t.Any, w: Words) -> Data:
-    state = w(f"page.{cell.state}")
-    came_out = cell.state in (*_READ, "failed")
-    facts = {"page": cell.page, "state": state}
-    if cell.seconds is None:
-        text = w("volume.cell", **facts)
-    else:
-        text = w("volume.cell_seconds", **facts, seconds=w.number(cell.seconds, 1))
-    return {
-        "page": cell.page,
-        "state": cell.state,
-        "seconds": cell.seconds,
-        "confidence": cell.confidence,
-        "text": text,
-        "url": urls.read(campaign, volume.id, cell.page) if came_out else None,
-    }
-
-
-def _downloads(campaign: Campaign, volume: Volume) -> list[Data]:
-    keys = results_of.keys(campaign, volume.id)
-    if keys is None:
-        return []
-    made = [{"kind": kind, "url": urls.download(campaign, volume.id, kind)} for kind in ("alto", "page", "text")]
-    return [*made, {"kind": "manifest", "url": urls.result(keys.manifest)}]
-
-
-def _group(group: run_log.Group, query: str, w: Words) -> Data:
-    wanted = query.casefold()
-    lines = [
-        {**dataclasses.asdict(line), "time": line.time[11:19], "hit": bool(wanted) and wanted in line.text.casefold()}
-        for line in group.lines
-    ]
-    titles = {
-        "attempt": lambda: w("log.attempt", at=w.moment(group.name) if group.name[:4].isdecimal() else group.name),
-        "left out": lambda: w("log.left_out", n=int(group.name)),
-        "stage": lambda: group.name,
-    }
-    bad = any(line["level"] in ("WARN", "ERROR") for line in lines)
-    is_open = any(line["hit"] for line in lines) if query else bad or group.name in ("stream", "publish")
-    return {"kind": group.kind, "name": group.name, "title": titles[group.kind](), "open": is_open, "lines": lines}
-
-
-def _summary(campaign: Campaign, found: Progress | None, w: Words) -> list[tuple[str, str]]:
-    facts = [(w("card.pipeline"), campaign.pipeline.id)]
-    if found is not None:
-        counts = w("card.of", done=found.done, total=found.total or 0)
-        failed = f" · {w('card.failed', n=found.failed)}" if found.failed else ""
-        facts += [("htrflow", found.engine), ("image", found.image), (w("card.pages"), counts + failed)]
-    return [(name, value) for name, value in facts if value]
-
-
-def _slowest(campaign: Campaign, volume: Volume, found: Progress | None) -> list[Data]:
-    cells = [cell for cell in (found.cells if found else ()) if cell.seconds is not None]
-    cells.sort(key=lambda cell: -(cell.seconds or 0))
-    return [
-        {"page": c.page, "state": c.state, "seconds": c.seconds, "url": urls.read(campaign, volume.id, c.page)}
-        for c in cells[:_SLOWEST]
-    ]
-
-
-def _line(line: reading.Line) -> Data:
-    return {
-        "text": line.text,
-        "points": " ".join(f"{x},{y}" for x, y in line.points),
-        "tint": line.tint,
-        "confidence": line.confidence,
-        "percent": None if line.confidence is None else round(100 * line.confidence),
-    }
 
 
 async def _image(reader: Reader, key: str, alto: str) -> str | None:

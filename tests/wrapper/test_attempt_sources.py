@@ -158,8 +158,9 @@ def test_a_page_that_stays_away_is_left_to_the_next_attempt_and_fails_in_the_las
     assert pod.json("manifest.json")["pages"][2]["reason"].endswith("also in the last attempt.")
     volumes.holds_to_its_schemas(pod)
     asked = [misbehaving_http.count(f"/volume/{number}.jpg") for number in range(1, 6)]
-    # Once more if another page came in between.
-    assert asked in ([1, 1, 4, 1, 1], [1, 1, 5, 1, 1])
+    assert asked[:2] + asked[3:] == [1, 1, 1, 1]
+    # Twice in each attempt, and in the first once more for each of the other pages that came in between.
+    assert 4 <= asked[2] <= 8
 
     misbehaving_http.put("/volume/3.jpg", pods.picture(3))
     ended = pod.run()

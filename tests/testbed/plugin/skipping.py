@@ -92,12 +92,17 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: t.Any) -> None:
-    """Says how many tests ran against which program."""
+    """Says how many tests ran against which program, and what tests measured."""
     counts: collections.Counter[str] = collections.Counter()
+    measured: list[str] = []
     for outcome in ("passed", "failed", "xfailed", "xpassed"):
         for report in terminalreporter.stats.get(outcome, ()):
             if report.when == "call":
                 counts.update(value for key, value in report.user_properties if key == _PROPERTY)
+                name = report.nodeid.rpartition("/")[2]
+                measured += [f"{name}: {key}: {value}" for key, value in report.user_properties if key != _PROPERTY]
     if counts:
         facts = ", ".join(f"{name}: {count}" for name, count in sorted(counts.items()))
         terminalreporter.write_line(f"tests against real programs: {facts}")
+    for line in measured:
+        terminalreporter.write_line(f"measured by {line}")
