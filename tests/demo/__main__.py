@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 
@@ -16,14 +18,55 @@ from tests.demo.repo import write
 from tests.wrapper.hub_server import HubServer
 
 
+def _archive(folder: pathlib.Path) -> Archive:
+    """The archive at the address that it had before, which is in the campaign and in the results.
+
+    Where that is taken, the demo begins anew.
+    """
+    kept = folder / "archive-port"
+    try:
+        return Archive(int(kept.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        shutil.rmtree(folder / "data", ignore_errors=True)
+    archive = Archive()
+    folder.mkdir(parents=True, exist_ok=True)
+    kept.write_text(str(archive.port), encoding="utf-8")
+    return archive
+
+
+def _site_port(folder: pathlib.Path) -> int:
+    """The site's port, the same each time: the results name its address."""
+    kept = folder / "site-port"
+    try:
+        wanted = int(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        wanted = 0
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    kept.write_text(str(port), encoding="utf-8")
+    return port
+
+
 def main(folder: pathlib.Path) -> int:
     """Runs the demo in a folder and gives the exit code of ``htrflow-campaigns local``."""
     print("drawing the pages of two volumes", flush=True)
-    archive, hub = Archive(), HubServer.of_the_demo()
+    archive, hub = _archive(folder), HubServer.of_the_demo()
     try:
         write(folder / "repo", archive, hub)
         command = [sys.executable, "-m", "htrflow_campaigns", "local", str(folder / "repo")]
-        command += ["--data", str(folder / "data"), "--port", os.environ.get("PORT", "0"), "--slots", "1"]
+        command += [
+            "--data",
+            str(folder / "data"),
+            "--port",
+            os.environ.get("PORT") or str(_site_port(folder)),
+            "--slots",
+            "1",
+        ]
         if not sys.stdout.isatty():
             command.append("--once")
         print("$ htrflow-campaigns", *command[3:], flush=True)

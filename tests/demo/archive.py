@@ -51,11 +51,15 @@ VOLUMES: t.Mapping[str, tuple[str, tuple[Sheet, ...]]] = {
 
 
 class Archive:
-    """Serves :data:`VOLUMES` at ``/<volume>/manifest.json``, with the Image API at level 0."""
+    """Serves :data:`VOLUMES` at ``/<volume>/manifest.json``, with the Image API at level 0.
 
-    def __init__(self) -> None:
+    Port 0 takes a free one. Raises ``OSError`` when the port is not to be had.
+    """
+
+    def __init__(self, port: int = 0) -> None:
         self._files: dict[str, tuple[str, bytes]] = {}
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._files))
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", port), _handler(self._files))
+        self.port = int(self._server.server_address[1])
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         for name, (label, sheets) in VOLUMES.items():

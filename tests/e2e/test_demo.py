@@ -136,3 +136,16 @@ def _check_viewer(results: pathlib.Path, pages: list[int]) -> None:
         assert page["id"].endswith(f"/results/demo/demo-v1/{results.name}/annotations/{number:04}.json")
         annotations = json.loads((results / f"annotations/{number:04}.json").read_text())
         assert all(one["target"].startswith(f"{canvas['id']}#xywh=") for one in annotations["items"])
+
+
+def test_the_demo_can_be_started_again_and_has_everything_that_it_had(tmp_path: pathlib.Path) -> None:
+    command = [sys.executable, "-m", "tests.demo", str(tmp_path / "demo")]
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "put them back" not in done.stdout
+        iiif = tmp_path / "demo/data/results/demo/demo-v1/brev-1802/iiif.json"
+        texts.append((iiif.read_text(), iiif.stat().st_mtime_ns))
+
+    assert texts[0] == texts[1]
