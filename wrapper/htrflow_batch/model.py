@@ -160,16 +160,6 @@ class Model:
         process.wait()
         return _how(code) if code is not None else ""
 
-    def memory(self) -> int:
-        """Bytes of memory that the process holds, or 0."""
-        if self._process is None:
-            return 0
-        try:
-            pages = int(pathlib.Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
-        except (OSError, ValueError, IndexError):
-            return 0
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
     def _tell(self, message: messages.Message) -> None:
         try:
             assert self._asked is not None
