@@ -154,11 +154,16 @@ def picture(number: int, width: int = 200, height: int = 280) -> bytes:
 
 def serve_volume(http: MisbehavingHttp, pages: int, name: str = "volume") -> str:
     """A Presentation 3 manifest of so many pages, and its images at ``/<name>/<number>.jpg``; gives its address."""
+    addresses = [http.put(f"/{name}/{number}.jpg", picture(number)) for number in range(1, pages + 1)]
+    image = {"type": "Image", "format": "image/jpeg", "width": 200, "height": 280}
+    return serve_manifest(http, [{"id": address, **image} for address in addresses], name)
+
+
+def serve_manifest(http: MisbehavingHttp, bodies: t.Sequence[t.Mapping[str, t.Any]], name: str = "volume") -> str:
+    """A Presentation 3 manifest, one canvas a body; gives its address."""
     canvases = []
-    for number in range(1, pages + 1):
-        address = http.put(f"/{name}/{number}.jpg", picture(number))
+    for number, body in enumerate(bodies, 1):
         canvas = f"{http.url}/{name}/canvas/{number}"
-        body = {"id": address, "type": "Image", "format": "image/jpeg", "width": 200, "height": 280}
         annotation = {"id": f"{canvas}/a", "type": "Annotation", "motivation": "painting", "target": canvas}
         canvases.append(
             {

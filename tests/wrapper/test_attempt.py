@@ -153,11 +153,11 @@ def test_pages_are_made_again_if_their_recipe_source_or_metadata_is_another_and_
     bodies = [
         volumes.image(misbehaving_http.put(f"/volume/{number}.jpg", pods.picture(number))) for number in range(1, 7)
     ]
-    pod = pods.Pod(s3, tmp_path, volumes.manifest(misbehaving_http, bodies))
+    pod = pods.Pod(s3, tmp_path, pods.serve_manifest(misbehaving_http, bodies))
     assert _read_by(pod) == [1, 2, 3, 4, 5, 6]
 
     bodies[2] = volumes.image(misbehaving_http.put("/volume/3-new.jpg", pods.picture(33)))
-    volumes.manifest(misbehaving_http, bodies)
+    pods.serve_manifest(misbehaving_http, bodies)
     assert _read_by(pod) == [3]
     key = f"{pod.prefix}alto/0003.xml"
     assert provenance.stated(pod.objects(key)[key])["source"] == (f"{misbehaving_http.url}/volume/3-new.jpg",)

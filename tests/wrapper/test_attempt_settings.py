@@ -106,7 +106,7 @@ def test_no_secret_of_an_address_or_a_header_is_in_what_anyone_may_read(
     http.put("/s/moved.jpg", "<html>")
     http.put("/s/4.jpg", Answer("", 503, {"Retry-After": "0"}))
     http.put("/s/5.jpg", b"\xff\xd8\xff\xe0 broken")
-    volumes.manifest(http, [volumes.image(f"{hidden}/s/{number}.jpg{query}") for number in range(1, 6)], "s")
+    pods.serve_manifest(http, [volumes.image(f"{hidden}/s/{number}.jpg{query}") for number in range(1, 6)], "s")
     host = http.url.removeprefix("http://")
     headers = json.dumps({host: {"X-Key": "hush-header"}})
     pod = pods.Pod(s3, tmp_path, f"{hidden}/s/manifest.json{query}", variables={"FETCH_HEADERS": headers})

@@ -88,7 +88,7 @@ def test_each_page_of_a_volume_has_the_outcome_that_its_server_gives_it(
         "sound": ({"id": f"{http.url}/a.mp3", "type": "Sound", "format": "audio/mpeg"}, "source", "not an image"),
         "pixel bomb": (volumes.image(http.put("/bomb.jpg", _bomb(good))), "image", "the limit"),
     }
-    pod = pods.Pod(s3, tmp_path, volumes.manifest(http, [body for body, _, _ in table.values()]))
+    pod = pods.Pod(s3, tmp_path, pods.serve_manifest(http, [body for body, _, _ in table.values()]))
 
     ended = pod.run(FETCH_MAX_BYTES="200000", MAX_IMAGE_PIXELS="4000000")
 

@@ -43,7 +43,7 @@ def test_memory_open_files_and_files_on_disk_stay_the_same_over_2000_pages(
     pictures = [pods.picture(number) for number in range(2, 12)]
     bodies = [volumes.image(misbehaving_http.put(f"/p/{number}.jpg", pictures[number % 10])) for number in range(PAGES)]
     watched = WatchedStore(s3.url)
-    pod = pods.Pod(s3, tmp_path, volumes.manifest(misbehaving_http, bodies), url=watched.url)
+    pod = pods.Pod(s3, tmp_path, pods.serve_manifest(misbehaving_http, bodies), url=watched.url)
     began = time.monotonic()
     process = pod.start()
     samples: list[Sample] = []

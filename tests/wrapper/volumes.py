@@ -23,32 +23,7 @@ def image(address: str) -> Body:
 def pages(http: MisbehavingHttp, *answers: t.Sequence[Answer | bytes | str], name: str = "volume") -> str:
     """A volume in which the image of each page is answered as told; gives the address of its manifest."""
     bodies = [image(http.put(f"/{name}/{number}.jpg", *page)) for number, page in enumerate(answers, 1)]
-    return manifest(http, bodies, name)
-
-
-def manifest(http: MisbehavingHttp, bodies: t.Sequence[Body], name: str = "volume") -> str:
-    """A Presentation 3 manifest, one canvas an image; gives its address."""
-    canvases = []
-    for number, body in enumerate(bodies, 1):
-        canvas = f"{http.url}/{name}/canvas/{number}"
-        painting = {"id": f"{canvas}/a", "type": "Annotation", "motivation": "painting", "target": canvas}
-        canvases.append(
-            {
-                "id": canvas,
-                "type": "Canvas",
-                "width": 200,
-                "height": 280,
-                "items": [{"id": f"{canvas}/p", "type": "AnnotationPage", "items": [{**painting, "body": body}]}],
-            }
-        )
-    document = {
-        "@context": "http://iiif.io/api/presentation/3/context.json",
-        "id": f"{http.url}/{name}/manifest.json",
-        "type": "Manifest",
-        "label": {"none": ["Dombok"]},
-        "items": canvases,
-    }
-    return http.put(f"/{name}/manifest.json", json.dumps(document))
+    return pods.serve_manifest(http, bodies, name)
 
 
 def holds_to_its_schemas(pod: pods.Pod) -> dict[str, bytes]:
