@@ -24,7 +24,6 @@ from htrflow_status.model import Source
 from htrflow_status.pages import Pages, volume_of
 from htrflow_status.results.proxy import Proxy
 from htrflow_status.results.refusal import Refusal
-from htrflow_status.results.session_middleware import session_of
 from htrflow_status.results_of import Reader
 from htrflow_status.viewer import Viewer
 
@@ -121,8 +120,7 @@ class Site:
         found = self._proxy.readers.of(request)
         if isinstance(found, Refusal):
             raise Refused(found)
-        session = session_of(request)
-        request.scope["account"] = session.account.username if session else ""
+        request.scope["account"] = self._proxy.account(request)
         return Reader(found)
 
     async def _live(self, request: Request) -> Response:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 import pathlib
-import re
 import typing as t
 
 from htrflow_batch import documents, source
 from htrflow_batch.errors import PermanentError
 from htrflow_batch.keys import Keys
 from htrflow_batch.run import Recipe
+from htrflow_batch.variables import Variables
 
 MIB = 1024 * 1024
 #: Where Kubernetes looks for a container's last words, unless the pod says otherwise.
 TERMINATION_LOG = "/dev/termination-log"
 #: The module that knows the library.
 ENGINE = "htrflow_batch.htrflow_engine"
+#: Who sets the variables.
+SETTER = "the rendered Job sets it"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,53 +89,9 @@ class Config:
     engine: str
 
 
-class Reader:
-    """Reads variables and remembers what is wrong with them, so that all of it is said at once."""
-
-    def __init__(self, environ: t.Mapping[str, str]) -> None:
-        self._environ = environ
-        self._faults: list[str] = []
-
-    def fault(self, sentence: str) -> None:
-        self._faults.append(sentence)
-
-    def text(self, name: str, default: str | None = None) -> str:
-        value = self._environ.get(name, "").strip()
-        if not value and default is None:
-            self.fault(f"the variable {name} is missing — the rendered Job sets it")
-        return value or default or ""
-
-    def whole(self, name: str, default: int, least: int = 1, most: int = 2**53) -> int:
-        value = self._environ.get(name, "").strip()
-        if not value:
-            return default
-        if not re.fullmatch("[0-9]{1,16}", value) or not least <= int(value) <= most:
-            self.fault(f"the variable {name} is {value[:40]!r} — write a whole number from {least} to {most}")
-            return default
-        return int(value)
-
-    def number(self, name: str, default: float, least: float, most: float) -> float:
-        value = self._environ.get(name, "").strip()
-        if not value:
-            return default
-        try:
-            found = float(value)
-        except ValueError:
-            found = math.nan
-        if not least <= found <= most:
-            self.fault(f"the variable {name} is {value[:40]!r} — write a number from {least:g} to {most:g}")
-            return default
-        return found
-
-    def finish(self) -> None:
-        """Raises :class:`PermanentError` when anything was wrong: the next attempt would find the same."""
-        if self._faults:
-            raise PermanentError("; ".join(dict.fromkeys(self._faults)))
-
-
 def read(environ: t.Mapping[str, str]) -> Config:
     """The attempt that the environment describes. Raises :class:`PermanentError` with all that is wrong in it."""
-    reader = Reader(environ)
+    reader = Variables(environ, SETTER)
     volume = reader.text("VOLUME_REF")
     recipe = read_recipe(environ, reader)
     manifest_url, images = _source(environ, reader)
@@ -189,7 +146,7 @@ def read(environ: t.Mapping[str, str]) -> Config:
     )
 
 
-def read_recipe(environ: t.Mapping[str, str], reader: Reader) -> Recipe:
+def read_recipe(environ: t.Mapping[str, str], reader: Variables) -> Recipe:
     """The pipeline as it is mounted."""
     path = pathlib.Path(reader.text("PIPELINE_PATH", "/config/pipeline.yaml"))
     content = b""
@@ -225,7 +182,7 @@ class _Secret:
         return path if path.is_file() else None
 
 
-def _source(environ: t.Mapping[str, str], reader: Reader) -> tuple[str | None, tuple[str, ...]]:
+def _source(environ: t.Mapping[str, str], reader: Variables) -> tuple[str | None, tuple[str, ...]]:
     url, images = environ.get("IIIF_MANIFEST_URL", "").strip(), environ.get("IMAGES", "").split(" ")
     addresses = tuple(image for image in images if image)
     if bool(url) == bool(addresses):
@@ -237,7 +194,7 @@ def _source(environ: t.Mapping[str, str], reader: Reader) -> tuple[str | None, t
     return url or None, addresses
 
 
-def _keys(prefix: str, pipeline: str, volume: str, reader: Reader) -> Keys | None:
+def _keys(prefix: str, pipeline: str, volume: str, reader: Variables) -> Keys | None:
     if not (prefix and pipeline and volume):
         return None
     try:
@@ -247,7 +204,7 @@ def _keys(prefix: str, pipeline: str, volume: str, reader: Reader) -> Keys | Non
         return None
 
 
-def _store(environ: t.Mapping[str, str], reader: Reader, secret: _Secret) -> Bucket | pathlib.Path:
+def _store(environ: t.Mapping[str, str], reader: Variables, secret: _Secret) -> Bucket | pathlib.Path:
     if folder := environ.get("RESULTS_FOLDER", "").strip():
         return pathlib.Path(folder)
     verify = secret.text("S3_VERIFY_TLS").lower() or "true"
@@ -271,7 +228,7 @@ def _results_url(environ: t.Mapping[str, str], store: Bucket | pathlib.Path) -> 
     return f"{endpoint.rstrip('/')}/{store.name}"
 
 
-def _headers(text: str, reader: Reader) -> dict[str, dict[str, str]]:
+def _headers(text: str, reader: Variables) -> dict[str, dict[str, str]]:
     if not text:
         return {}
     try:

@@ -20,6 +20,7 @@ from htrflow_batch import config, documents, messages, redact, termination
 from htrflow_batch.errors import AttemptError, ExitCode, PermanentError, TransientError
 from htrflow_batch.model import Model, Said
 from htrflow_batch.run import Recipe
+from htrflow_batch.variables import Variables
 
 _LOG = logging.getLogger(__name__)
 _STAGE = "warmup"
@@ -76,7 +77,7 @@ def main(environ: t.Mapping[str, str] = os.environ) -> ExitCode:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        reader = config.Reader(environ)
+        reader = Variables(environ, config.SETTER)
         recipe = config.read_recipe(environ, reader)
         home = pathlib.Path(reader.text("HF_HOME"))
         workdir = pathlib.Path(reader.text("WORKDIR_PATH", "/work"))

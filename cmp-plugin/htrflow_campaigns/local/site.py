@@ -29,12 +29,19 @@ _SECONDS_TO_END = 5.0
 class Site:
     """A server on 127.0.0.1, in a thread of its own. Port 0 takes a free one.
 
-    Results of a folder are read without a login; those of a bucket with an account of the store. Raises
-    :class:`DataError` when the port is not to be had.
+    Results of a folder are read without a login; those of a bucket with an account of the store. ``viewer`` is the
+    folder of Universal Viewer, None where it is not installed. Raises :class:`DataError` when the port is not to be
+    had.
     """
 
     def __init__(
-        self, port: int, data: pathlib.Path, results: pathlib.Path | S3Settings, namespace: str, slots: int
+        self,
+        port: int,
+        data: pathlib.Path,
+        results: pathlib.Path | S3Settings,
+        namespace: str,
+        slots: int,
+        viewer: pathlib.Path | None = None,
     ) -> None:
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,7 +58,7 @@ class Site:
             # Viewers of other sites read manifests and their text.
             starlette.middleware.Middleware(CORSMiddleware, allow_origins=["*"]),
         ]
-        made = Application(self._source, _proxy(results, namespace, self.url), middleware=middleware)
+        made = Application(self._source, _proxy(results, namespace, self.url), viewer, middleware)
         settings = uvicorn.Config(made.application(), log_level="critical", lifespan="off", proxy_headers=False)
         self._server = uvicorn.Server(settings)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="site", daemon=True)

@@ -1,4 +1,4 @@
-"""Opens and ends sessions: ``POST /results/_login`` and ``POST /results/_logout``."""
+"""Opens and ends sessions, and says whose one is: ``/results/_login``, ``_logout`` and ``_session``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Limits:
 
 
 class Login:
-    """The two addresses. ``form_said`` shows a refusal to whoever sent a form; who sent JSON gets JSON.
+    """The three addresses. ``form_said`` shows a refusal to whoever sent a form; who sent JSON gets JSON.
 
     A login that the store could not decide does not count as one that failed.
     """
@@ -84,6 +84,11 @@ class Login:
         answer = _gone(page) if login_body.is_form(request) else Response(status_code=204, headers=_NO_STORE)
         answer.headers.append("Set-Cookie", self._sessions.removal())
         return answer
+
+    async def session(self, request: Request) -> Response:
+        """Whose the session of a request is."""
+        session = session_of(request)
+        return self._welcome(session) if session else answers.as_json(Refusal("login_needed"))
 
     async def _account(self, request: Request, sent: login_body.Sent) -> Account | Refusal:
         account = derived(self._derivation, sent.username, sent.password)

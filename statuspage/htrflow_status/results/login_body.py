@@ -37,7 +37,7 @@ def is_form(request: Request) -> bool:
 
 async def read(request: Request) -> Sent | Refusal:
     """The user name and password in a request, as JSON or as a form."""
-    body = await _body(request)
+    body = await body_of(request)
     if isinstance(body, Refusal):
         return body
     if is_form(request):
@@ -52,7 +52,7 @@ async def read(request: Request) -> Sent | Refusal:
 
 async def page_of(request: Request) -> str | Refusal:
     """Where a form without a login in it goes."""
-    body = await _body(request)
+    body = await body_of(request)
     return body if isinstance(body, Refusal) else _page(_fields(body))
 
 
@@ -77,7 +77,8 @@ def _page(fields: t.Mapping[str, object]) -> str:
     return safe(page) if isinstance(page, str) else "/"
 
 
-async def _body(request: Request) -> bytes | Refusal:
+async def body_of(request: Request) -> bytes | Refusal:
+    """What a request brings, of which no more is read than a login needs."""
     announced = request.headers.get("content-length", "0")
     if not announced.isdecimal() or int(announced[:20]) > _MOST:
         return Refusal("body_size")

@@ -30,4 +30,9 @@ class Places:
 
     def hold(self, key: str) -> bool:
         """Whether a key can be one of a result."""
-        return len(key) <= _KEY_BYTES and key.startswith(self.prefixes) and _KEY.fullmatch(key) is not None
+        return key.startswith(self.prefixes) and could_be_key(key)
+
+
+def could_be_key(key: str) -> bool:
+    """Whether a key is written as those of results are, whatever place it is of."""
+    return len(key) <= _KEY_BYTES and _KEY.fullmatch(key) is not None

@@ -8,11 +8,13 @@ import pathlib
 import typing as t
 
 from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection
 from starlette.routing import Route
 
 from htrflow_status.results import answers
 from htrflow_status.results.accounts import Derivation
 from htrflow_status.results.folder_reader import FolderReader, FolderReaders
+from htrflow_status.results.forwarding import Forwarding
 from htrflow_status.results.login import Limits, Login
 from htrflow_status.results.origins import Origins
 from htrflow_status.results.places import Places
@@ -20,9 +22,11 @@ from htrflow_status.results.reader import Readers
 from htrflow_status.results.routes import routes
 from htrflow_status.results.s3_place import S3Place
 from htrflow_status.results.s3_readers import S3Readers
+from htrflow_status.results.service import Service
+from htrflow_status.results.service_session import ServiceSessionMiddleware, ServiceSessions
 from htrflow_status.results.session import Sessions
 from htrflow_status.results.session_keys import SessionKeys
-from htrflow_status.results.session_middleware import SessionMiddleware
+from htrflow_status.results.session_middleware import SessionMiddleware, session_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +51,14 @@ class Settings:
 class Proxy(t.NamedTuple):
     """What the site takes: its routes, its middleware, and the readers that its pages ask. Close it at the end.
 
-    ``sessions`` is None where nobody logs in.
+    ``sessions`` is None where nobody logs in here. ``account`` is the user name of whoever asks, or nothing.
     """
 
     routes: t.Sequence[Route]
     middleware: t.Sequence[Middleware]
     readers: Readers
     sessions: Sessions | None
+    account: t.Callable[[HTTPConnection], str]
     close: t.Callable[[], None]
 
 
@@ -78,13 +83,34 @@ def of_bucket(
         form_said=form_said,
     )
     middleware = Middleware(SessionMiddleware, sessions=sessions)
-    return Proxy(routes(readers, login, said), [middleware], readers, sessions, readers.close)
+    return Proxy(routes(readers, login, said), [middleware], readers, sessions, _account, readers.close)
 
 
 def of_folder(folder: pathlib.Path, places: Places, said: answers.Said = answers.said) -> Proxy:
     """The proxy of a folder on this machine, without logins."""
     readers = FolderReaders(FolderReader(folder, places))
-    return Proxy(routes(readers, None, said), [], readers, None, _nothing)
+    return Proxy(routes(readers, None, said), [], readers, None, _nobody, _nothing)
+
+
+def of_service(address: str, said: answers.Said = answers.said) -> Proxy:
+    """The proxy where it is a service of its own: requests are handed on to it, and pages read through it.
+
+    Raises ``ValueError`` for an address that is none.
+    """
+    service = Service(address)
+    sessions = ServiceSessions(service)
+    middleware = Middleware(ServiceSessionMiddleware, sessions=sessions)
+    route = Forwarding(service, sessions, said).route()
+    return Proxy([route], [middleware], sessions, None, sessions.account, service.close)
+
+
+def _account(connection: HTTPConnection) -> str:
+    session = session_of(connection)
+    return session.account.username if session else ""
+
+
+def _nobody(connection: HTTPConnection) -> str:
+    return ""
 
 
 def _nothing() -> None:

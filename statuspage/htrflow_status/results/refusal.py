@@ -14,6 +14,8 @@ Code = t.Literal[
     "not_found",
     "store_away",
     "store_slow",
+    "results_away",
+    "results_slow",
     "too_large",
     "range",
     "foreign_origin",
@@ -24,6 +26,8 @@ Code = t.Literal[
     "body_slow",
     "no_session_key",
 ]
+
+CODES: t.Final[t.AbstractSet[str]] = frozenset(t.get_args(Code))
 
 _SAID: t.Final[t.Mapping[Code, tuple[int, str]]] = {
     "login_needed": (401, "Results are read with an account of the store — log in"),
@@ -37,6 +41,11 @@ _SAID: t.Final[t.Mapping[Code, tuple[int, str]]] = {
         "The store cannot be reached or answers with an error — try again in a while, or tell the platform team",
     ),
     "store_slow": (504, "The store did not answer in time — try again in a while, or tell the platform team"),
+    "results_away": (
+        502,
+        "The results proxy cannot be reached or fails to answer — try again in a while, or tell the platform team",
+    ),
+    "results_slow": (504, "The results proxy did not answer in time — try again in a while, or tell the platform team"),
     "too_large": (502, "This is larger than any result that is read here — download it instead"),
     "range": (416, "There is nothing at this range — ask for one that the result has"),
     "foreign_origin": (403, "This login does not come from a page of this site — open the site's own login page"),

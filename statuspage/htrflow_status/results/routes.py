@@ -24,10 +24,12 @@ from htrflow_status.results.refusal import Refusal
 _A = t.TypeVar("_A", bound=Response)
 _LOG = logging.getLogger(__name__)
 _KEY = re.compile("[A-Za-z0-9._/-]+")
+#: Addresses that are no result's: no key begins with an underscore.
+LOGIN, LOGOUT, SESSION = "/results/_login", "/results/_logout", "/results/_session"
 
 
 def routes(readers: Readers, login: Login | None = None, said: answers.Said = answers.said) -> list[Route]:
-    """``GET`` and ``HEAD`` of each result, and with a login the two addresses of it. ``said`` shows refusals."""
+    """``GET`` and ``HEAD`` of each result, and with a login the three addresses of it. ``said`` shows refusals."""
 
     async def result(request: Request) -> Response:
         answer = await _result(request, readers)
@@ -35,8 +37,12 @@ def routes(readers: Readers, login: Login | None = None, said: answers.Said = an
 
     found = [Route("/results/{key:path}", result, methods=["GET", "HEAD"], name="result")]
     if login:
-        found.insert(0, Route("/results/_logout", login.log_out, methods=["POST"], name="logout"))
-        found.insert(0, Route("/results/_login", login.log_in, methods=["POST"], name="login"))
+        found = [
+            Route(LOGIN, login.log_in, methods=["POST"], name="login"),
+            Route(LOGOUT, login.log_out, methods=["POST"], name="logout"),
+            Route(SESSION, login.session, methods=["GET"], name="session"),
+            *found,
+        ]
     return found
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import datetime
 import functools
 import re
-import time
 import typing as t
-import weakref
 
 import anyio
 import anyio.to_thread
@@ -18,7 +15,7 @@ import botocore.parsers
 
 from htrflow_batch import s3_errors
 from htrflow_status.results.accounts import Account
-from htrflow_status.results.cache import Cache, Kept
+from htrflow_status.results.cache import Cache
 from htrflow_status.results.reader import (
     READ_BYTES,
     CutOffError,
@@ -29,6 +26,7 @@ from htrflow_status.results.reader import (
     Unchanged,
     collected,
 )
+from htrflow_status.results.reads import Reads
 from htrflow_status.results.refusal import Refusal
 from htrflow_status.results.s3_place import S3Place
 from htrflow_status.results.s3_refusals import CUT_OFF, ERRORS, refusal_of
@@ -63,32 +61,17 @@ class S3Reader:
         age: float = 2.0,
     ) -> None:
         self.account, self.owner = account, owner
-        self._place, self._cache, self._age = place, cache, age
+        self._place, self._reads = place, Reads(owner, cache, age, self._read)
         self._threads, self._own = threads, anyio.CapacityLimiter(_AT_ONCE)
         self._client = place.connected(account)
-        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
 
     def close(self) -> None:
         """Ends the connections that nobody reads from."""
         self._client.close()
-        self._cache.forget(self.owner)
+        self._reads.forget()
 
     async def read(self, key: str, most: int = READ_BYTES) -> Found | Refusal:
-        # Who asks for what another one of the same reader is asking for waits for that answer.
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            kept = self._cache.get(self.owner, key)
-            if kept and time.monotonic() - kept.at < self._age:
-                return kept.answer
-            old = kept.answer if kept and isinstance(kept.answer, Found) else None
-            found = await self._read(key, most, old.info.etag if old else None)
-            answer = old if isinstance(found, Unchanged) and old else found
-            if isinstance(answer, Unchanged):
-                raise AssertionError("nothing was known of it")
-            if isinstance(answer, Found) or answer.code == "not_found":
-                self._cache.put(self.owner, key, Kept(answer, time.monotonic()))
-            else:
-                self._cache.drop(self.owner, key)
-            return answer
+        return await self._reads.read(key, most)
 
     async def get_range(self, key: str, span: Span, most: int = READ_BYTES) -> Found | Refusal:
         found = await collected(await self.open(key, span), most)

@@ -15,6 +15,9 @@ from htrflow_status.results.accounts import Account
 from htrflow_status.results.session_keys import SessionKeys
 
 _COOKIE_BYTES = 4096
+#: The cookie's name at https and at http. A browser takes one with this prefix from nobody but the site itself, and
+#: over https only.
+COOKIES = ("__Host-htrflow-session", "htrflow-session")
 #: How many ended sessions are remembered until they would have ended by themselves.
 _ENDED = 10_000
 _KIND = "htrflow results 1"
@@ -52,8 +55,7 @@ class Sessions:
         self._secure = secure
         self._idle, self._longest = int(idle.total_seconds()), int(longest.total_seconds())
         self._ended: collections.OrderedDict[str, None] = collections.OrderedDict()
-        #: A browser takes a name with this prefix from nobody but the site itself, and over https only.
-        self.name = "__Host-htrflow-session" if secure else "htrflow-session"
+        self.name = COOKIES[0] if secure else COOKIES[1]
 
     def begin(self, account: Account, now: float | None = None) -> Session:
         """A session that nobody had before."""

@@ -3,5 +3,9 @@
   const { manifest, language } = document.body.dataset;
   const data = { manifest: new URL(manifest, location.origin).href, embedded: false, locales: [{ name: language }] };
   const uv = UV.init("uv", data);
-  uv.on("configure", ({ config, cb }) => cb({ ...config, options: { ...config.options, footerPanelEnabled: true } }));
+  // Nothing dropped on the viewer is opened, and there is nothing to embed: no other site may hold this frame.
+  const options = { dropEnabled: false };
+  const modules = { footerPanel: { options: { shareEnabled: false, embedEnabled: false } } };
+  uv.on("configure", ({ cb }) => cb({ options, modules }));
+  addEventListener("resize", () => uv.resize());
 })();
