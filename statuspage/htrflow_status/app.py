@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
-import time
 import typing as t
 
 from starlette.applications import Starlette
@@ -14,12 +12,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from htrflow_status import downloads, results_of, search, urls
+from htrflow_status import downloads, metrics, results_of, search, urls
 from htrflow_status.api import Api
 from htrflow_status.events import Events
-from htrflow_status.looks import FOLDER, HEADERS, Looks, policy
+from htrflow_status.everywhere import Everywhere
+from htrflow_status.looks import FOLDER, Looks
+from htrflow_status.metrics import Counted
 from htrflow_status.model import Source
 from htrflow_status.pages import Pages, volume_of
 from htrflow_status.results.proxy import Proxy
@@ -35,32 +34,6 @@ class Refused(Exception):  # noqa: N818
         self.refusal = refusal
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Metrics:
-    """What is counted since the start."""
-
-    began: float
-    requests: dict[tuple[str, int], int]
-
-    def text(self, source: Source, events: Events) -> str:
-        """In Prometheus' form."""
-        lines = ["# TYPE htrflow_status_requests_total counter"]
-        lines += [
-            f'htrflow_status_requests_total{{route="{route}",status="{status}"}} {count}'
-            for (route, status), count in sorted(self.requests.items())
-        ]
-        states: dict[str, int] = {}
-        for campaign in source.snapshot().campaigns():
-            states[campaign.state] = states.get(campaign.state, 0) + 1
-        lines.append("# TYPE htrflow_status_campaigns gauge")
-        lines += [f'htrflow_status_campaigns{{state="{state}"}} {count}' for state, count in sorted(states.items())]
-        lines += ["# TYPE htrflow_status_troubles gauge", f"htrflow_status_troubles {len(source.troubles())}"]
-        lines += ["# TYPE htrflow_status_live_readers gauge", f"htrflow_status_live_readers {events.readers}"]
-        lines += ["# TYPE htrflow_status_uptime_seconds gauge"]
-        lines += [f"htrflow_status_uptime_seconds {time.monotonic() - self.began:.0f}"]
-        return "\n".join(lines) + "\n"
-
-
 class Site:
     """Makes the application. ``viewer`` is the folder of Universal Viewer, None where it is not installed."""
 
@@ -71,14 +44,18 @@ class Site:
         viewer: pathlib.Path | None = None,
         middleware: t.Sequence[Middleware] = (),
     ) -> None:
-        self._looks = Looks()
+        self._looks = Looks(viewer=viewer is not None)
         self._proxy = proxy(self._looks)
         self._source, self._middleware = source, middleware
         self._pages = Pages(source, self._reader, self._looks)
         self._events = Events(source)
         self._viewer = Viewer(source, self._reader, self._looks, self._pages, viewer)
-        self._api = Api(source, self._reader, self._pages)
-        self._metrics = Metrics(time.monotonic(), {})
+        self._api = Api(source, self._reader, self._pages, self._looks, login=bool(self._proxy.middleware))
+        self._counted = Counted()
+
+    def close(self) -> None:
+        """Ends what the proxy holds."""
+        self._proxy.close()
 
     def application(self) -> Starlette:
         pages, volume = self._pages, "/campaigns/{namespace}/{campaign}/{volume}"
@@ -109,7 +86,7 @@ class Site:
         return Starlette(
             routes=routes,
             middleware=[
-                Middleware(_Everywhere, metrics=self._metrics),
+                Middleware(Everywhere, counted=self._counted),
                 *self._middleware,
                 *self._proxy.middleware,
             ],
@@ -121,7 +98,8 @@ class Site:
         if isinstance(found, Refusal):
             raise Refused(found)
         request.scope["account"] = self._proxy.account(request)
-        return Reader(found)
+        made = request.scope["reader"] = Reader(found)
+        return made
 
     async def _live(self, request: Request) -> Response:
         self._reader(request)
@@ -139,7 +117,7 @@ class Site:
         return JSONResponse({"status": "ok", "troubles": len(self._source.troubles())})
 
     async def _count(self, request: Request) -> Response:
-        return Response(self._metrics.text(self._source, self._events), media_type="text/plain; version=0.0.4")
+        return self._counted.answer(metrics.of_site(self._source, self._events))
 
     async def _download(self, request: Request) -> Response:
         reader = self._reader(request)
@@ -186,30 +164,3 @@ class Site:
 
     async def _broken(self, request: Request, error: Exception) -> Response:
         return self._looks.error(request, 500)
-
-
-class _Everywhere:
-    """Adds headers to every answer, also to errors, and counts it."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                have = {name.lower() for name, _ in message["headers"]}
-                added = [*HEADERS.items(), ("Content-Security-Policy", policy())]
-                message["headers"] = [
-                    *message["headers"],
-                    *((n.lower().encode(), v.encode()) for n, v in added if n.lower().encode() not in have),
-                ]
-                route = getattr(scope.get("route"), "path", "other")
-                key = (str(route), int(message["status"]))
-                self._metrics.requests[key] = self._metrics.requests.get(key, 0) + 1
-            await send(message)
-
-        await self._app(scope, receive, sending)

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from htrflow_status import words
+from htrflow_status.once import Once
 from htrflow_status.results import answers
 from htrflow_status.results.refusal import Refusal
 from htrflow_status.views import Data, moment
@@ -41,12 +42,14 @@ HEADERS = {
 
 
 class Looks:
-    """Renders pages. ``wants_json`` requests get the data itself."""
+    """Renders pages, or gives their data as JSON. Without ``viewer`` no page links to one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, viewer: bool = False) -> None:
+        self._viewer = viewer
         self._templates = jinja2.Environment(
             loader=jinja2.FileSystemLoader(FOLDER / "templates"), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
+        self._templates.globals["once"] = Once()
         self._statics = {path.name: _digest(path) for path in (FOLDER / "static").iterdir() if path.is_file()}
         self._version = importlib.metadata.version("htrflow-campaigns")
 
@@ -68,6 +71,7 @@ class Looks:
                     "w": w,
                     "static": self._static,
                     "version": self._version,
+                    "has_viewer": self._viewer,
                     "language_url": _language_url(request, w),
                     "json_url": _twin(request) if status == 200 and template != "login.html" else "",
                     "live": "/events" if live else "",
@@ -78,6 +82,12 @@ class Looks:
                 }
             )
             response = HTMLResponse(text, status)
+        if status == 200:
+            # Whatever compresses the page on its way leaves a weak tag as it is.
+            tag = f'W/"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'
+            if tag in request.headers.get("if-none-match", ""):
+                response = Response(status_code=304)
+            response.headers["ETag"] = tag
         if request.query_params.get("lang") in words.LANGUAGES:
             response.set_cookie(words.COOKIE, w.language, max_age=365 * 86_400, httponly=True, samesite="lax")
         response.headers["Vary"] = "Accept-Language, Cookie"
@@ -94,7 +104,9 @@ class Looks:
         return self.page(request, "error.html", {"sentence": said}, status=status)
 
     def refused(self, request: Request, refusal: Refusal) -> Response:
-        """A refusal of the results, in a page or as JSON."""
+        """A refusal of the results: in a page, or as JSON for programs."""
+        if request.url.path.startswith("/results/") and "application/json" in request.headers.get("accept", ""):
+            return answers.as_json(refusal)
         answer = self.error(request, refusal.status, self.words(request)(f"refusal.{refusal.code}"))
         answer.headers.update(answers.headers_of(refusal))
         del answer.headers["Content-Security-Policy"]

@@ -34,7 +34,7 @@ def make(folder: pathlib.Path, http: MisbehavingHttp) -> pathlib.Path:
     manifest = pods.serve_volume(http, PAGES)
     http.put("/volume/5.jpg", b"<html>gone")
     data = Data(folder / "data")
-    _read(folder, data.results, manifest)
+    read(folder, data.results, manifest)
     _job(data, "letters", [VOLUME, "R0001204"], manifest, done=[0], failed=[1])
     _job(data, "parish", [VOLUME], manifest, done=[0])
     _job(data, "waiting", [f"R{number:07}" for number in range(2000, 2150)], manifest)
@@ -42,8 +42,8 @@ def make(folder: pathlib.Path, http: MisbehavingHttp) -> pathlib.Path:
     return folder / "data"
 
 
-def _read(folder: pathlib.Path, results: pathlib.Path, manifest: str) -> None:
-    """Has the wrapper read the volume, with an engine that takes no time."""
+def read(folder: pathlib.Path, results: pathlib.Path, manifest: str) -> None:
+    """Has the wrapper read the volume into ``results``, with an engine that takes no time."""
     work = folder / "work"
     work.mkdir()
     (folder / "pipeline.yaml").write_text(_STEPS, encoding="utf-8")

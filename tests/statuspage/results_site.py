@@ -33,7 +33,7 @@ class Site:
     """A site that is served, and what it was made of."""
 
     url: str
-    proxy: proxy.Proxy
+    proxy: proxy.Proxy | None
 
     def login(self, account: Account, browser: requests.Session | None = None, **headers: str) -> requests.Response:
         """Logs in as a page of the site does; the browser keeps the cookie."""

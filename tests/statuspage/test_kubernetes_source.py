@@ -7,9 +7,6 @@ import contextlib
 import copy
 import json
 import pathlib
-import re
-import subprocess
-import sys
 import time
 import typing as t
 
@@ -25,7 +22,7 @@ from tests.statuspage import object_cases
 from tests.statuspage.api_proxy import ApiProxy
 from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FakeNodes
-from tests.testbed.plugin.kubelet import Life
+from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.namespace import Namespace
 
 Object = dict[str, t.Any]
@@ -35,22 +32,6 @@ Watched = t.Callable[..., KubernetesSource]
 _CAMPAIGN = "example"
 _QUICK = Timing(places=0.5, workload=1.0, pauses=Pauses(0.1, 0.5, 0.5))
 _KUEUE = "kueue.x-k8s.io/v1beta2"
-
-
-@pytest.fixture
-def generated(tmp_path: pathlib.Path) -> Generated:
-    """Makes the objects of the repo that ``init`` writes, for a namespace; its campaign has three volumes."""
-
-    def generate(namespace: str) -> list[Object]:
-        repo = tmp_path / "repo"
-        _run("init", str(repo))
-        settings = repo / "converter.yaml"
-        text, found = re.subn("(?m)^#?namespace:.*$", f"namespace: {namespace}", settings.read_text(encoding="utf-8"))
-        assert found
-        settings.write_text(text, encoding="utf-8")
-        return [json.loads(line) for line in _run("generate", str(repo)).splitlines()]
-
-    return generate
 
 
 @pytest.fixture
@@ -84,7 +65,9 @@ def test_a_campaign_is_queued_for_quota_then_runs_and_ends_with_most_of_its_volu
     namespace: Namespace, fake_nodes: FakeNodes, generated: Generated, watched: Watched
 ) -> None:
     said = '{"stage": "load", "permanent": true, "error": "no such page"}'
-    fake_nodes.play(lambda pod: Life(exit_code=13, container="wrapper", message=said) if _index(pod) == "1" else Life())
+    fake_nodes.play(
+        lambda pod: Life(exit_code=13, container="wrapper", message=said) if index_of(pod) == "1" else Life()
+    )
     namespace.quota(gpu=2)
     source = watched(namespace.name)
     namespace.create_all(generated(namespace.name))
@@ -408,13 +391,6 @@ def test_a_kubeconfig_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: pat
         Connection.in_cluster({}, tmp_path)
 
 
-def _run(*arguments: str) -> str:
-    command = [sys.executable, "-m", "htrflow_campaigns", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def _until(
     namespace: Namespace,
     source: KubernetesSource,
@@ -442,10 +418,6 @@ def _codes(campaign: Campaign) -> set[str]:
 
 def _ahead(campaign: Campaign) -> object:
     return next((row.facts["campaigns"] for row in campaign.waiting if row.code == "ahead"), None)
-
-
-def _index(pod: Object) -> str:
-    return str(pod["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index", ""))
 
 
 def _copies(objects: list[Object], name: str) -> list[Object]:

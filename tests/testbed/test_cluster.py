@@ -12,7 +12,7 @@ import pytest
 from tests.testbed.plugin.api import Api, ApiError, Object
 from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FakeNodes
-from tests.testbed.plugin.kubelet import Life
+from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.namespace import PRIORITIES, Namespace
 
 Generated = t.Callable[..., list[Object]]
@@ -115,7 +115,7 @@ def test_an_index_whose_pod_exits_0_is_complete_and_one_that_exits_13_fails_at_o
 ) -> None:
     said = '{"stage": "load", "permanent": true, "error": "no such page"}'
     bad = Life(exit_code=13, container="wrapper", message=said)
-    fake_nodes.play(lambda pod: bad if _index(pod) == "1" else Life())
+    fake_nodes.play(lambda pod: bad if index_of(pod) == "1" else Life())
 
     namespace.create_all(generated(namespace.name))
     status = _finished(namespace)
@@ -123,7 +123,7 @@ def test_an_index_whose_pod_exits_0_is_complete_and_one_that_exits_13_fails_at_o
     assert (status["completedIndexes"], status["failedIndexes"]) == ("0,2", "1")
     assert status["failed"] == 1, "a pod that exits 13 is not tried again"
     assert {row["type"] for row in status["conditions"] if row["status"] == "True"} >= {"Failed"}
-    (pod,) = (pod for pod in _pods(namespace) if _index(pod) == "1")
+    (pod,) = (pod for pod in _pods(namespace) if index_of(pod) == "1")
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] == said
 
 
@@ -159,7 +159,7 @@ def test_a_pod_that_exits_1_is_tried_again_with_a_retry_charged(
         attempts.append(count)
         return Life(exit_code=1) if count == "0" else Life()
 
-    fake_nodes.play(lambda pod: script(pod) if _index(pod) == "0" else Life())
+    fake_nodes.play(lambda pod: script(pod) if index_of(pod) == "0" else Life())
     namespace.create_all(generated(namespace.name))
 
     status = _finished(namespace)
@@ -218,7 +218,7 @@ def test_the_scheduler_puts_a_pod_only_on_a_node_with_the_labels_that_it_asks_fo
 def test_a_failing_init_container_fails_the_index(
     namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
 ) -> None:
-    fake_nodes.play(lambda pod: Life(exit_code=13, container="warmup-wait") if _index(pod) else Life())
+    fake_nodes.play(lambda pod: Life(exit_code=13, container="warmup-wait") if index_of(pod) else Life())
     namespace.create_all(generated(namespace.name))
 
     assert _finished(namespace)["failedIndexes"] == "0-2"
@@ -292,10 +292,6 @@ def _pytest(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     root = pathlib.Path(__file__).parents[2]
     variables = {**os.environ, **environment}
     return subprocess.run(command, cwd=root, env=variables, capture_output=True, text=True, timeout=120, check=False)
-
-
-def _index(pod: Object) -> str:
-    return str(pod["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index", ""))
 
 
 def _pods(namespace: Namespace) -> list[Object]:

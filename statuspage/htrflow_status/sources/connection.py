@@ -1,9 +1,9 @@
-"""A connection to the Kubernetes API: reading and watching, and nothing else.
+"""A connection to the Kubernetes API: reading, watching, and patching an object.
 
 It is urllib3, which is there with ``requests``. The official client brings 60 000 lines of generated models, of which
 each pod would become one, and its watch neither takes bookmarks nor can be stopped by another thread; the smaller
-clients are written for writing. Needed are two requests, ``GET`` of a list and of a stream of lines, with a time limit
-for each of them.
+clients are written for writing. Needed are ``GET`` of a list and of a stream of lines, with a time limit for each of
+them, and one ``PATCH``.
 """
 
 from __future__ import annotations
@@ -113,6 +113,10 @@ class Connection:
             raise UnreachableError(f"the answer for {path} is no object", slow=False)
         return found
 
+    def patch(self, path: str, change: Object) -> None:
+        """Merges a change into an object (RFC 7386). Raises as :meth:`get`."""
+        self._request(path, {}, self._seconds, stream=False, change=change)
+
     def pages(self, path: str, size: int, **query: str) -> t.Iterator[dict[str, t.Any]]:
         """A list in pages of at most so many objects, so that it is never in memory as a whole."""
         more = ""
@@ -133,16 +137,19 @@ class Connection:
         self._pool.clear()
 
     def _request(
-        self, path: str, query: t.Mapping[str, str], seconds: float, *, stream: bool
+        self, path: str, query: t.Mapping[str, str], seconds: float, *, stream: bool, change: Object | None = None
     ) -> urllib3.BaseHTTPResponse:
         headers = {"Accept": "application/json", "Accept-Encoding": "gzip", **self._headers}
+        if change is not None:
+            headers["Content-Type"] = "application/merge-patch+json"
         try:
             if self._token:
                 headers["Authorization"] = f"Bearer {self._token()}"
             answer = self._pool.request(
-                "GET",
+                "GET" if change is None else "PATCH",
                 f"{self._server}{path}?{urllib.parse.urlencode(query)}",
                 headers=headers,
+                body=None if change is None else json.dumps(change).encode(),
                 preload_content=not stream,
                 redirect=False,
                 timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=seconds),

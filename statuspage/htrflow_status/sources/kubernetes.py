@@ -96,6 +96,10 @@ class KubernetesSource:
         """Lists that were asked for since the start, by namespace and kind."""
         return {f"{one.namespace}/{one.kind}": one.lists for one in self._reflectors}
 
+    def facts(self) -> list[Facts]:
+        """What is known of every Job, for whoever writes records."""
+        return self._cache.facts()
+
     def snapshot(self) -> Snapshot:
         return self._cache.snapshot()
 

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["tests.testbed.plugin.run", "tests.testbed.plugin.skipping", "tests.testbed.plugin.fixtures"]
+pytest_plugins = [f"tests.testbed.plugin.{name}" for name in ("run", "skipping", "fixtures", "generated")]

@@ -33,6 +33,11 @@ class Life:
     stopped_message: str = ""
 
 
+def index_of(pod: Object) -> str:
+    """The index of a pod of an Indexed Job, and nothing for another one."""
+    return str(pod["metadata"].get("annotations", {}).get("batch.kubernetes.io/job-completion-index", ""))
+
+
 def stopped(life: Life) -> Life:
     """How a pod ends that is asked to."""
     return Life(exit_code=life.stopped_exit_code, message=life.stopped_message)
