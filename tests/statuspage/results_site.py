@@ -68,6 +68,21 @@ def site(where: S3Place, **settings: t.Any) -> t.Iterator[Site]:
     made[0].close()
 
 
+@contextlib.contextmanager
+def before(where: S3Place, **settings: t.Any) -> t.Iterator[Site]:
+    """The proxy of a bucket as a service of its own, and the site before it, which has no keys."""
+    with contextlib.ExitStack() as stack:
+
+        def application(url: str) -> Starlette:
+            behind = stack.enter_context(site(where, addresses=[url], trusted_hops=1, **settings))
+            parts = proxy.of_service(behind.url)
+            stack.callback(parts.close)
+            return application_of(parts)
+
+        with served(application) as url:
+            yield Site(url, None)
+
+
 def application_of(parts: proxy.Proxy) -> Starlette:
     return Starlette(routes=list(parts.routes), middleware=list(parts.middleware))
 

@@ -12,7 +12,9 @@ import pytest
 import requests
 from cryptography.fernet import Fernet
 
+from htrflow_status import settings
 from htrflow_status.__main__ import main
+from htrflow_status.settings import SettingsError
 from tests.statuspage import local_data, test_record_writer
 from tests.statuspage.api_proxy import ApiProxy
 from tests.statuspage.programs import Platform, kubeconfig_of, platform
@@ -286,6 +288,29 @@ def test_a_setting_that_cannot_be_is_said_before_anything_starts(
 ) -> None:
     assert main([program], variables) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_documentation_names_every_variable_and_no_other() -> None:
+    text = (pathlib.Path(__file__).parents[2] / "docs/statuspage.md").read_text(encoding="utf-8")
+    tables = text.partition("<!-- settings -->")[2].partition("<!-- /settings -->")[0].split("`results`:")
+    for table, read in zip(tables, (settings.web, settings.results), strict=True):
+        environ = _Asked()
+        with pytest.raises(SettingsError):
+            read(environ)
+        asked = {name for name in environ.asked if not name.startswith("KUBERNETES_")}
+        assert set(re.findall(r"^\| `([A-Z0-9_]+)`", table, re.MULTILINE)) == asked
+
+
+class _Asked(dict[str, str]):
+    """An environment without variables, that remembers which were looked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, name: str, default: t.Any = None) -> t.Any:
+        self.asked.add(name)
+        return default
 
 
 def _log_in(page: Page, account: Account) -> None:

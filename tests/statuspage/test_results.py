@@ -20,7 +20,7 @@ from htrflow_status.results import proxy
 from htrflow_status.results.content_types import content_type
 from htrflow_status.results.places import Places
 from htrflow_status.results.s3_place import S3Place
-from tests.statuspage.results_site import FOLDER, PREFIX, Site, allow, application_of, place, put, site
+from tests.statuspage.results_site import FOLDER, PREFIX, Site, allow, application_of, before, place, put, site
 from tests.statuspage.served import raw, served
 from tests.testbed.plugin.browser import Browser
 from tests.testbed.plugin.misbehaving_http import Answer, MisbehavingHttp
@@ -47,9 +47,9 @@ class _Results(t.NamedTuple):
         return answer.status, answer.body
 
 
-@pytest.fixture(params=["bucket", "folder"])
+@pytest.fixture(params=["bucket", "service", "folder"])
 def results(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> t.Iterator[_Results]:
-    """The same results in both kinds of places."""
+    """The same results in both kinds of places, and those of a bucket through the site before the proxy too."""
     objects = {
         _KEY: _CONTENT,
         f"{FOLDER}/progress.json": b"{}",
@@ -60,11 +60,12 @@ def results(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> t.Iterato
         "htr-batch2/demo-v1/R0001203/progress.json": b'"secret"',
         "top.json": b'"secret"',
     }
-    if request.param == "bucket":
+    if request.param != "folder":
         store: Store = request.getfixturevalue("s3")
         for key, content in objects.items():
             put(store, key, content, "text/html; charset=utf-7")
-        with site(place(store)) as where, where.browser(store.reader) as browser:
+        made = site if request.param == "bucket" else before
+        with made(place(store)) as where, where.browser(store.reader) as browser:
             yield _Results(where.url, browser)
         return
     folder = FolderStore(tmp_path / "results")

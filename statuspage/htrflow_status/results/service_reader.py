@@ -14,7 +14,7 @@ from htrflow_status.results.cache import Cache
 from htrflow_status.results.places import could_be_key
 from htrflow_status.results.reader import READ_BYTES, CutOffError, Found, Info, Opened, Span, Unchanged, collected
 from htrflow_status.results.reads import Reads
-from htrflow_status.results.refusal import CODES, Refusal
+from htrflow_status.results.refusal import CODES, Code, Refusal
 from htrflow_status.results.service import Answer, Service
 
 _PLACE = re.compile("bytes ([0-9]+)-([0-9]+)/([0-9]+)")
@@ -120,8 +120,8 @@ def _refusal(answer: Answer, body: bytes) -> Refusal:
         code = json.loads(body)["code"]
     except (ValueError, KeyError, TypeError, RecursionError):
         code = None
-    if code not in CODES:
+    if not isinstance(code, str) or code not in CODES:
         return Refusal("results_away")
     outside = _OUTSIDE.fullmatch(answer.headers.get("Content-Range", ""))
     after = answer.headers.get("Retry-After", "")
-    return Refusal(code, int(after) if after.isdecimal() else None, int(outside[1]) if outside else None)
+    return Refusal(t.cast(Code, code), int(after) if after.isdecimal() else None, int(outside[1]) if outside else None)
