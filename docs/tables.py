@@ -16,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 import typing as t
+from unittest import mock
 
 from htrflow_batch import config
+from htrflow_batch.variables import Variables
 from htrflow_campaigns import cli, schemas
 
 TOP = pathlib.Path(__file__).parent.parent
@@ -172,7 +174,7 @@ def _variables() -> str:
         S3_BUCKET="results",
     )
 
-    class Reader(config.Reader):
+    class Reader(Variables):
         def text(self, name: str, default: str | None = None) -> str:
             defaults[name] = "required" if default is None else f"`{default}`"
             return super().text(name, default)
@@ -187,12 +189,9 @@ def _variables() -> str:
             defaults[name] = f"{default:g}"
             return super().number(name, default, least, most)
 
-    real, config.Reader = config.Reader, Reader  # type: ignore[misc]
-    try:
+    with mock.patch.object(config, "Variables", Reader):
         config.read(asked)
         config.termination_log(asked)
-    finally:
-        config.Reader = real  # type: ignore[misc]
     if missing := asked.names.keys() ^ _VARIABLES.keys():
         raise KeyError(f"docs/tables.py and htrflow_batch.config do not name the same variables: {sorted(missing)}")
     rows = []

@@ -71,6 +71,10 @@ def parser() -> argparse.ArgumentParser:
     validate.add_argument(
         "--format", choices=("text", "github", "json", "sarif"), default="text", help="how to say it (text)"
     )
+    validate.add_argument(
+        "--values", metavar="FILE", type=pathlib.Path, action="append", default=[],
+        help="also compare converter.yaml with values of the chart; may be given several times, as to helm",
+    )  # fmt: skip
     validate.add_argument("--strict", action="store_true", help="fail on warnings too")
     validate.add_argument("--fix", action="store_true", help="first repair what has exactly one repair")
     validate.set_defaults(run=_validate)
@@ -129,17 +133,21 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _validate(options: argparse.Namespace) -> int:
-    from htrflow_campaigns import git, progress, validate
+    from htrflow_campaigns import chart_values, git, progress, validate
     from htrflow_campaigns.reports import formats, github
 
     tree = _tree(options.repo)
+    try:
+        values = chart_values.read(options.values) if options.values else None
+    except chart_values.ValuesError as error:
+        raise _UsageError(str(error)) from None
     if options.fix:
         tree = _fixed(options.repo, tree)
     with contextlib.ExitStack() as stack:
         advance = stack.enter_context(progress.bar("validating", "campaigns"))
         try:
             base = None if options.base is None else stack.enter_context(git.revision(options.repo, options.base))
-            outcome = validate.validate(tree, base, advance)
+            outcome = validate.validate(tree, base, advance, values)
         except git.GitError as error:
             raise _UsageError(str(error)) from None
     if options.format in formats.FROM_THE_TOP:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typing as t
 
+from htrflow_campaigns.chart_values import Values
+from htrflow_campaigns.checks import chart
 from htrflow_campaigns.checks.base import BaseComparison
 from htrflow_campaigns.checks.shared import SharedVolumes
 from htrflow_campaigns.load import load
@@ -12,12 +14,19 @@ from htrflow_campaigns.reports import Outcome
 from htrflow_campaigns.tree import Tree
 
 
-def validate(tree: Tree, base: Tree | None = None, progress: t.Callable[[int, int], None] | None = None) -> Outcome:
-    """The problems and warnings of ``tree``, and those of the change from ``base`` to it.
+def validate(
+    tree: Tree,
+    base: Tree | None = None,
+    progress: t.Callable[[int, int], None] | None = None,
+    values: Values | None = None,
+) -> Outcome:
+    """The problems and warnings of ``tree``, of the change from ``base`` to it, and of the differences to ``values``.
 
     ``progress`` is told, after each campaign, how many are done and how many there are.
     """
     loaded = load(tree)
+    if values is not None and loaded.converter is not None and tree.converter is not None:
+        loaded.problems += chart.check(loaded.documents[tree.converter.path], loaded.converter, values)
     shared = SharedVolumes()
     comparison = BaseComparison(loaded, base) if base else None
     if comparison:

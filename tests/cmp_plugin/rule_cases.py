@@ -5,6 +5,7 @@ that is said about the result. Beside the files of the repo a case may have
 
 * ``DELETE``: paths to delete from the good repo, one a line;
 * ``BASE/``: what the repo was before the change; the case is then a change in a git repository;
+* ``VALUES``: values of the chart, against which the repo is held;
 * ``ENVIRONMENT``: variables of the plugin's container.
 
 ``good/<case>/`` is the same without ``expected.txt``. What cannot be committed as a file is built by a function. Rules
@@ -31,7 +32,7 @@ if t.TYPE_CHECKING:
 
 HERE = pathlib.Path(__file__).parent
 BAD, GOOD = HERE / "bad", HERE / "good"
-NO_FILES = ("expected.txt", "DELETE", "ENVIRONMENT")
+NO_FILES = ("expected.txt", "DELETE", "VALUES", "ENVIRONMENT")
 
 LETTERS = "pipeline: demo-v1\nvolumes:\n  - R0001203\n"
 
@@ -229,6 +230,8 @@ def set_up(case: str, repo: Repo) -> list[str]:
         lay_over(source / "BASE", repo.path)
         commit(repo.path)
         options = ["--base", "HEAD"]
+    if (source / "VALUES").is_file():
+        options += ["--values", str(source / "VALUES")]
     lay_over(source, repo.path)
     if case in BUILT:
         BUILT[case](repo.path)

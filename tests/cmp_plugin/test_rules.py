@@ -139,7 +139,7 @@ def test_ids_and_names_of_rules_are_unique_and_well_formed() -> None:
     assert len({rule.id for rule in every}) == len({rule.name for rule in every}) == len(every) == len(RULES)
     assert [*RULES] == sorted(RULES)
     for rule in every:
-        assert re.fullmatch(r"HTR[0-6]\d\d", rule.id)
+        assert re.fullmatch(r"HTR[0-7]\d\d", rule.id)
         assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule.name)
 
 
@@ -149,5 +149,5 @@ def test_a_message_is_one_sentence_in_two_halves(rule: Rule) -> None:
         assert half == half.strip()
         assert not half.endswith(".")
         assert "—" not in half
-    keys = ("source_template", "results_url", "default_size", "campaigns")
+    keys = ("source_template", "results_url", "default_size", "campaigns", "converter.yaml")
     assert rule.title[0].isupper() or rule.title.split()[0] in keys

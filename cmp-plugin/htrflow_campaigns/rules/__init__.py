@@ -1,15 +1,15 @@
 """Every sentence that the converter can say about a campaigns repo, each with a stable id.
 
 The first digit of an id tells what it speaks of: 0 the files and their YAML, 1 their structure, 2 ``converter.yaml``,
-3 campaigns, 4 pipelines, 5 the change against a base revision, 6 what is rendered. An id is never used again.
+3 campaigns, 4 pipelines, 5 the change against a base revision, 6 what is rendered, 7 the values of the chart. An id is never used again.
 """
 
 from __future__ import annotations
 
 from htrflow_campaigns.problems import Rule
-from htrflow_campaigns.rules import base, campaign, converter, delivery, files, pipeline, structure
+from htrflow_campaigns.rules import base, campaign, chart, converter, delivery, files, pipeline, structure
 
-MODULES = (files, structure, converter, campaign, pipeline, base, delivery)
+MODULES = (files, structure, converter, campaign, pipeline, base, delivery, chart)
 
 #: Every rule by its id, in the order of the ids.
 RULES: dict[str, Rule] = {
