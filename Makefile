@@ -22,9 +22,10 @@ test: $(STAMP) ## run the tests, but for those that take long
 slow: $(STAMP) ## run the tests that take long: whole volumes, kills at every write, the demo, browsers in every size
 	$(BIN)/pytest -n auto -m slow
 
-benchmark: $(STAMP) ## measure converter and wrapper beside what one would use instead; WRITE=--write writes docs/benchmarks.md
+benchmark: $(STAMP) ## measure converter, wrapper and status site beside what one would use instead; WRITE=--write writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks.converter $(WRITE)
 	$(BIN)/python -m benchmarks.wrapper $(WRITE)
+	$(BIN)/python -m benchmarks.statuspage $(WRITE)
 
 check: $(STAMP) ## check formatting, style, types, scripts, workflows and Dockerfiles
 	$(BIN)/ruff format --check
@@ -44,11 +45,13 @@ format: $(STAMP) ## format the code and repair what ruff can
 
 docs: $(STAMP) ## write the generated parts of the documentation anew
 	$(BIN)/python docs/tables.py
+	$(BIN)/python docs/chart_values.py
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
 	$(COMPILE) --output-file requirements/converter.lock
 	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --extra local --group dev
 	$(COMPILE) --output-file requirements/wrapper.lock $(WRAPPER) --constraints requirements/dev.lock
+	$(COMPILE) --output-file requirements/statuspage.lock --extra statuspage --constraints requirements/dev.lock
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock'

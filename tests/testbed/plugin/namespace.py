@@ -9,7 +9,7 @@ from tests.testbed.plugin.api import Api, ApiError, Object
 
 #: The names that ``converter.yaml`` has when it says nothing.
 QUEUE, CACHE, RUNTIME_CLASS, SECRET = "htr-batch", "htr-test-data", "nvidia", "htr-batch-s3"
-PRIORITIES = {"htr-interactive": 1000, "htr-bulk": 100, "htr-idle": 0}
+PRIORITIES = {"htr-interactive": 1000, "htr-bulk": 0, "htr-idle": -1000}
 GPU = "nvidia.com/gpu"
 _FLAVOR = "testbed"
 _KUEUE = "kueue.x-k8s.io/v1beta2"
