@@ -65,17 +65,17 @@ def _of_kueue(api_version: str, kind: str) -> str:
         if item["kind"] == "CustomResourceDefinition" and item["spec"]["group"] == group:
             for row in item["spec"]["versions"]:
                 if (item["spec"]["names"]["kind"], row["name"]) == (kind, version):
-                    return json.dumps(_strict(row["schema"]["openAPIV3Schema"]))
+                    return json.dumps(strict(row["schema"]["openAPIV3Schema"]))
     return ""
 
 
-def _strict(schema: t.Any, *, top: bool = True) -> t.Any:
+def strict(schema: t.Any, *, top: bool = True) -> t.Any:
     """A schema of a kind, which refuses every field that it does not name."""
     if isinstance(schema, list):
-        return [_strict(item, top=False) for item in schema]
+        return [strict(item, top=False) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    inner = {key: _strict(value, top=False) for key, value in schema.items()}
+    inner = {key: strict(value, top=False) for key, value in schema.items()}
     if isinstance(inner.get("properties"), dict) and "additionalProperties" not in inner:
         if not inner.get("x-kubernetes-preserve-unknown-fields"):
             inner["additionalProperties"] = False

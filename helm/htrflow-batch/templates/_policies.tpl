@@ -47,7 +47,7 @@ metadata:
     policies.kyverno.io/category: Provenance
     policies.kyverno.io/severity: high
 spec:
-  validationActions: [Deny]
+  validationActions: [{{ .root.Values.policies.action }}]
   failurePolicy: Fail
   autogen: {podControllers: {controllers: []}}
   webhookConfiguration: {timeoutSeconds: 30}
