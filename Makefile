@@ -49,7 +49,7 @@ docs: $(STAMP) ## write the generated parts of the documentation anew
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
 	$(COMPILE) --output-file requirements/converter.lock
-	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --extra local --group dev
+	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --extra apply --extra local --group dev
 	$(COMPILE) --output-file requirements/wrapper.lock $(WRAPPER) --constraints requirements/dev.lock
 	$(COMPILE) --output-file requirements/statuspage.lock --extra statuspage --constraints requirements/dev.lock
 
