@@ -35,7 +35,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name = self.path.rpartition("/")[2]
         selector = f"?labelSelector={_LABEL}={name}" if name else ""
-        found = {kind: self._list(f"{prefix}/namespaces/{self._namespace}/{kind}{selector}", kind) for kind, prefix in _KINDS.items()}
+        found = {
+            kind: self._list(f"{prefix}/namespaces/{self._namespace}/{kind}{selector}", kind)
+            for kind, prefix in _KINDS.items()
+        }
         running = collections.Counter(
             pod["metadata"]["labels"][_LABEL] for pod in found["pods"] if pod["status"]["phase"] == "Running"
         )
@@ -43,7 +46,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             (job["metadata"]["creationTimestamp"], job["metadata"]["name"], job["status"].get("completedIndexes", ""))
             for job in found["jobs"]
         )
-        content = "".join(f"<p>{name}: {done} done, {running[name]} running</p>\n" for _, name, done in rows[:30]).encode()
+        content = "".join(
+            f"<p>{name}: {done} done, {running[name]} running</p>\n" for _, name, done in rows[:30]
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -61,7 +66,7 @@ def main() -> None:
     api, namespace = sys.argv[1:3]
     made = functools.partial(_Handler, urllib3.PoolManager(maxsize=16), api, namespace)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), made)
-    print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}"}), flush=True)
+    print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()
 
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from htrflow_status import downloads, metrics, results_of, search, urls
+from htrflow_status import downloads, everywhere, metrics, results_of, search, urls
 from htrflow_status.api import Api
 from htrflow_status.events import Events
 from htrflow_status.everywhere import Everywhere
@@ -76,6 +76,7 @@ class Site:
             Route("/metrics", self._count),
             Route(f"{volume}/download/{{kind}}", self._download),
             Route(f"{volume}/search", self._search),
+            Route(f"{volume}/search/1", self._search),
             *self._viewer.routes(),
             *self._api.routes(),
             *twins,
@@ -142,8 +143,9 @@ class Site:
         found = known.get((campaign.key, volume.index))
         hits = await search.hits(reader, keys, query, found) if keys and found else []
         address = str(request.url)
-        old = request.query_params.get("version") == "1"
-        return JSONResponse((search.old_answer if old else search.answer)(hits, address))
+        old = request.url.path.endswith("/search/1")
+        private = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
+        return JSONResponse((search.old_answer if old else search.answer)(hits, address), headers=private)
 
     async def _wrong(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -163,4 +165,7 @@ class Site:
         return self._looks.refused(request, error.refusal)
 
     async def _broken(self, request: Request, error: Exception) -> Response:
-        return self._looks.error(request, 500)
+        # It is made outside of all middleware.
+        answer = self._looks.error(request, 500)
+        answer.headers.update(everywhere.headers())
+        return answer

@@ -8,6 +8,11 @@ from htrflow_status.looks import HEADERS, policy
 from htrflow_status.metrics import Counted
 
 
+def headers() -> dict[str, str]:
+    """What every answer has that brings no other of these headers."""
+    return {**HEADERS, "Content-Security-Policy": policy()}
+
+
 class Everywhere:
     """ASGI middleware: adds the headers that an answer does not bring itself, and counts it."""
 
@@ -22,10 +27,9 @@ class Everywhere:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 have = {name.lower() for name, _ in message["headers"]}
-                added = [*HEADERS.items(), ("Content-Security-Policy", policy())]
                 message["headers"] = [
                     *message["headers"],
-                    *((n.lower().encode(), v.encode()) for n, v in added if n.lower().encode() not in have),
+                    *((n.lower().encode(), v.encode()) for n, v in headers().items() if n.lower().encode() not in have),
                 ]
                 route = getattr(scope.get("route"), "path", "other")
                 self._counted.add(str(route), int(message["status"]))

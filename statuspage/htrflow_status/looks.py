@@ -133,7 +133,8 @@ def _digest(path: pathlib.Path) -> str:
 def _language_url(request: Request, w: Words) -> str:
     other = "en" if w.language == "sv" else "sv"
     kept = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
-    return f"{urllib.parse.quote(request.url.path)}?{urllib.parse.urlencode([*kept, ('lang', other)])}"
+    # Without its path: one that begins with two slashes would be the address of another site.
+    return f"?{urllib.parse.urlencode([*kept, ('lang', other)])}"
 
 
 def _twin(request: Request) -> str:

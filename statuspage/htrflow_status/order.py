@@ -7,8 +7,10 @@ import typing as t
 
 from htrflow_status.model import Campaign, CampaignState, Snapshot
 
-#: Cards on one page.
-PAGE = 30
+#: Cards on one page, and volumes on a card that were searched for.
+PAGE, HITS = 30, 6
+#: Filters whose campaigns are kept in order.
+_KEPT = 16
 
 _RANKS: t.Final[t.Mapping[CampaignState, int]] = {
     "running": 0,
@@ -50,8 +52,36 @@ class Found:
     hits: t.Mapping[str, t.Sequence[str]]
 
 
-def found(snapshot: Snapshot, filters: Filters) -> Found:
-    """The campaigns that fit, in order. The counts of states are of those that fit all other filters."""
+class Order:
+    """Finds campaigns, and keeps what it found until something changes."""
+
+    def __init__(self) -> None:
+        self._version = ""
+        self._found: dict[Filters, _Fitting] = {}
+
+    def found(self, snapshot: Snapshot, filters: Filters) -> Found:
+        """The campaigns that fit, in order. The counts of states are of those that fit all other filters."""
+        if snapshot.version != self._version or len(self._found) > _KEPT:
+            self._version, self._found = snapshot.version, {}
+        key = dataclasses.replace(filters, page=1)
+        if (fitting := self._found.get(key)) is None:
+            fitting = self._found[key] = _fitting(snapshot, filters)
+        pages = max(1, -(-len(fitting.campaigns) // PAGE))
+        page = min(max(filters.page, 1), pages)
+        shown = fitting.campaigns[(page - 1) * PAGE : page * PAGE]
+        total = len(fitting.campaigns)
+        return Found(shown, total, page, pages, fitting.states, fitting.pipelines, fitting.hits)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Fitting:
+    campaigns: tuple[Campaign, ...]
+    states: t.Mapping[str, int]
+    pipelines: tuple[str, ...]
+    hits: t.Mapping[str, t.Sequence[str]]
+
+
+def _fitting(snapshot: Snapshot, filters: Filters) -> _Fitting:
     everything = snapshot.campaigns()
     pipelines = tuple(sorted({campaign.pipeline.id for campaign in everything if campaign.pipeline.id}))
     fitting, hits = everything, t.cast("t.Mapping[str, t.Sequence[str]]", {})
@@ -59,18 +89,14 @@ def found(snapshot: Snapshot, filters: Filters) -> Found:
         fitting = [campaign for campaign in fitting if campaign.pipeline.id == filters.pipeline]
     if filters.text:
         wanted = filters.text.casefold()
-        hits = snapshot.find(filters.text)
+        hits = snapshot.find(filters.text, HITS)
         fitting = [one for one in fitting if one.key in hits or wanted in one.name.casefold()]
     states: dict[str, int] = {}
     for campaign in fitting:
         states[campaign.state] = states.get(campaign.state, 0) + 1
     if filters.state:
         fitting = [campaign for campaign in fitting if campaign.state == filters.state]
-    fitting = sorted(fitting, key=_place)
-    pages = max(1, -(-len(fitting) // PAGE))
-    page = min(max(filters.page, 1), pages)
-    shown = tuple(fitting[(page - 1) * PAGE : page * PAGE])
-    return Found(shown, len(fitting), page, pages, states, pipelines, hits)
+    return _Fitting(tuple(sorted(fitting, key=_place)), states, pipelines, hits)
 
 
 def _place(campaign: Campaign) -> tuple[int, float, str]:

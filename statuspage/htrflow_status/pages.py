@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import typing as t
 
 from starlette.exceptions import HTTPException
@@ -12,15 +13,18 @@ from starlette.responses import Response
 
 from htrflow_status import order, pieces, reading, results_of, run_log, urls, views
 from htrflow_status.looks import Looks
-from htrflow_status.model import Campaign, Snapshot, Source, Volume
+from htrflow_status.model import Campaign, Snapshot, Source, Volume, VolumeState
 from htrflow_status.order import Filters
 from htrflow_status.progress import Progress
+from htrflow_status.remembered import Known, Remembered
 from htrflow_status.results_of import Reader
 from htrflow_status.views import Data
 from htrflow_status.words import Words
 
 #: Volumes on one page of a campaign.
 VOLUMES = 100
+#: Campaigns among the cards whose totals a request has completed.
+_SWEPT = 4
 _CELLS = ("text", "no text", "low confidence", "failed", "active", "waiting", "deferred")
 
 ReaderOf: t.TypeAlias = t.Callable[[Request], Reader]
@@ -31,17 +35,24 @@ class Pages:
 
     def __init__(self, source: Source, reader_of: ReaderOf, looks: Looks) -> None:
         self._source, self._reader_of, self._looks = source, reader_of, looks
+        self._remembered, self._order = Remembered(), order.Order()
 
     async def campaigns(self, request: Request) -> Response:
         """All campaigns, as cards."""
         w, snapshot, reader = self._looks.words(request), self._snapshot(request), self._reader_of(request)
         filters = _filters(request)
-        found = order.found(snapshot, filters)
-        rows = {one.key: _interesting(snapshot, one, found.hits.get(one.key, ())) for one in found.campaigns}
-        wanted = [(one, volume) for one in found.campaigns for volume in rows[one.key] if volume.state != "waiting"]
-        known = await results_of.progresses(reader, wanted)
+        found = self._order.found(snapshot, filters)
+        notes, now = self._remembered.of(reader), _now()
+        rows = {
+            one.key: _interesting(snapshot, one, found.hits.get(one.key, ()), notes.of(one), now)
+            for one in found.campaigns
+        }
+        shown = [(one, volume) for one in found.campaigns for volume in rows[one.key] if volume.state != "waiting"]
+        await self._remembered.look(reader, shown)
+        for one in notes.turn([one for one in found.campaigns if not notes.of(one).whole(one)], _SWEPT):
+            self._remembered.sweep(reader, snapshot, one, VOLUMES // _SWEPT)
         data = {
-            "campaigns": [self._card(snapshot, one, rows[one.key], known, w) for one in found.campaigns],
+            "campaigns": [self._card(snapshot, one, rows[one.key], notes.of(one), w) for one in found.campaigns],
             "total": found.total,
             "page": found.page,
             "pages": found.pages,
@@ -61,11 +72,15 @@ class Pages:
         pages = max(1, -(-campaign.counts.total // VOLUMES))
         page = min(max(_whole(request.query_params.get("page")), 1), pages)
         volumes = snapshot.volumes(campaign, (page - 1) * VOLUMES, VOLUMES)
-        wanted = [(campaign, volume) for volume in volumes if volume.state != "waiting"]
-        known = await results_of.progresses(reader, wanted)
+        notes = await self._remembered.look(
+            reader, [(campaign, volume) for volume in volumes if volume.state != "waiting"]
+        )
+        self._remembered.sweep(reader, snapshot, campaign)
+        known = notes.of(campaign)
+        rows = [self._row(snapshot, campaign, volume, known[volume.index], w) for volume in volumes]
         data = {
-            "card": self._card(snapshot, campaign, volumes, known, w),
-            "volumes": [self._row(snapshot, campaign, volume, known, w) for volume in volumes],
+            "card": self._card(snapshot, campaign, volumes[: views.MOST_ROWS], known, w),
+            "volumes": rows,
             "page": page,
             "pages": pages,
             "previous": urls.campaign(campaign, page - 1) if page > 1 else None,
@@ -77,12 +92,11 @@ class Pages:
         """One volume: its pages, its attempts, what can be had of it."""
         w, snapshot, reader = self._looks.words(request), self._snapshot(request), self._reader_of(request)
         campaign, volume = volume_of(request, snapshot)
-        known = await results_of.progresses(reader, [(campaign, volume)], cells=True)
-        found = known.get((campaign.key, volume.index))
+        found, known = await self._progress(reader, campaign, volume)
         cells = found.cells if found else ()
         data = {
             "card": self._card(snapshot, campaign, [volume], known, w),
-            "volume": self._row(snapshot, campaign, volume, known, w),
+            "volume": self._row(snapshot, campaign, volume, found, w),
             "first": next(
                 (urls.read(campaign, volume.id, cell.page) for cell in cells if cell.state in pieces.READ), None
             ),
@@ -105,11 +119,10 @@ class Pages:
         content = await reader.content(keys.run_log) if keys else None
         query = request.query_params.get("q", "")[:200]
         groups = [pieces.group(one, query, w) for one in run_log.read((content or b"").decode("utf-8", "replace"))]
-        known = await results_of.progresses(reader, [(campaign, volume)], cells=True)
-        found = known.get((campaign.key, volume.index))
+        found, known = await self._progress(reader, campaign, volume)
         data = {
             "card": self._card(snapshot, campaign, [volume], known, w),
-            "volume": self._row(snapshot, campaign, volume, known, w),
+            "volume": self._row(snapshot, campaign, volume, found, w),
             "summary": pieces.summary(campaign, found, w),
             "slowest": pieces.slowest(campaign, volume, found),
             "groups": groups,
@@ -126,8 +139,7 @@ class Pages:
         number, keys = int(request.path_params["page"]), results_of.keys(campaign, volume.id)
         if keys is None or not 0 < number < 10**6:
             raise HTTPException(404)
-        known = await results_of.progresses(reader, [(campaign, volume)], cells=True)
-        found = known.get((campaign.key, volume.index))
+        found, known = await self._progress(reader, campaign, volume)
         total = (found.total if found else None) or number
         content = await reader.content(keys.alto(number))
         sheet = reading.sheet(content) if content is not None else None
@@ -135,9 +147,10 @@ class Pages:
         image = await _image(reader, keys.iiif, f"/{number:04}.xml") if sheet else None
         data = {
             "card": self._card(snapshot, campaign, [volume], known, w),
-            "volume": self._row(snapshot, campaign, volume, known, w),
+            "volume": self._row(snapshot, campaign, volume, found, w),
             "page": number,
             "total": total,
+            "state": next((cell.state for cell in (found.cells if found else ()) if cell.page == number), None),
             "previous": urls.read(campaign, volume.id, number - 1) if number > 1 else None,
             "following": urls.read(campaign, volume.id, number + 1) if number < total else None,
             "problem": (failed.reason if failed else w("read.missing")) if sheet is None else None,
@@ -158,42 +171,61 @@ class Pages:
         request.scope["troubles"] += [w(f"refusal.{code}") for code in reader.refusals]
         return self._looks.page(request, template, data, json=_wants_json(request), live=live)
 
+    async def _progress(self, reader: Reader, campaign: Campaign, volume: Volume) -> tuple[Progress | None, Known]:
+        """What there is of a volume now, with its pages, and what is known of its campaign."""
+        found = await results_of.progresses(reader, [(campaign, volume)], cells=True)
+        read = self._remembered.saw(reader, campaign, volume, found.get((campaign.key, volume.index)))
+        return read, self._remembered.of(reader).of(campaign)
+
     def _card(
-        self,
-        snapshot: Snapshot,
-        campaign: Campaign,
-        volumes: t.Sequence[Volume],
-        known: t.Mapping[tuple[str, int], Progress],
-        w: Words,
+        self, snapshot: Snapshot, campaign: Campaign, volumes: t.Sequence[Volume], known: Known, w: Words
     ) -> Data:
-        own = {index: found for (key, index), found in known.items() if key == campaign.key}
-        rows = [self._row(snapshot, campaign, volume, known, w) for volume in volumes[: views.MOST_ROWS]]
-        failed = [volume for volume in volumes if volume.state == "failed"][: views.MOST_PROBLEMS]
+        rows = [self._row(snapshot, campaign, volume, known[volume.index], w) for volume in volumes]
+        # Of a long campaign they may be anywhere, and none of them on the page.
+        failed = snapshot.volumes_in(campaign, "failed", views.MOST_PROBLEMS) if campaign.counts.failed else ()
         problems = [views.problem(volume, snapshot.attempts(campaign, volume.index), w) for volume in failed]
-        return views.card(campaign, rows, own, [one for one in problems if one], w)
+        stalled = len(_stalled(snapshot, campaign, known, _now()))
+        return views.card(campaign, rows, known.tally, [one for one in problems if one], w, stalled)
 
-    def _row(
-        self,
-        snapshot: Snapshot,
-        campaign: Campaign,
-        volume: Volume,
-        known: t.Mapping[tuple[str, int], Progress],
-        w: Words,
-    ) -> Data:
+    def _row(self, snapshot: Snapshot, campaign: Campaign, volume: Volume, found: Progress | None, w: Words) -> Data:
         attempts = snapshot.attempts(campaign, volume.index) if volume.state == "failed" else ()
-        now = datetime.datetime.now(datetime.UTC)
-        found = known.get((campaign.key, volume.index))
-        return views.row(campaign, volume, found, views.problem(volume, attempts, w), now)
+        return views.row(campaign, volume, found, views.problem(volume, attempts, w), _now())
 
 
-def _interesting(snapshot: Snapshot, campaign: Campaign, hits: t.Sequence[str]) -> list[Volume]:
+def _interesting(
+    snapshot: Snapshot, campaign: Campaign, hits: t.Sequence[str], known: Known, now: datetime.datetime
+) -> list[Volume]:
     """The volumes on a card: those that were searched for, or those that run or failed, then the others."""
+    most = views.MOST_ROWS
     if hits:
-        found = (snapshot.volume(campaign, name) for name in hits[: views.MOST_ROWS])
+        found = (snapshot.volume(campaign, name) for name in hits[:most])
         return [volume for volume in found if volume is not None]
-    volumes = snapshot.volumes(campaign, 0, 10 * VOLUMES)
-    ranks = {"running": 0, "stalled": 0, "failed": 1, "done with failures": 2, "done": 3, "waiting": 4}
-    return sorted(volumes, key=lambda volume: (ranks[volume.state], volume.index))[: views.MOST_ROWS]
+    chosen = {volume.index: volume for volume in _stalled(snapshot, campaign, known, now)[:most]}
+    groups: tuple[t.Callable[[], t.Sequence[Volume]], ...] = (
+        lambda: snapshot.volumes_in(campaign, "running", most),
+        lambda: snapshot.volumes_in(campaign, "failed", most),
+        lambda: _at(snapshot, campaign, itertools.islice(sorted(known.faulty), most), "done"),
+        lambda: snapshot.volumes_in(campaign, "done", 2 * most),
+        lambda: snapshot.volumes_in(campaign, "waiting", most),
+    )
+    for group in groups:
+        if len(chosen) >= most:
+            break
+        for volume in group():
+            chosen.setdefault(volume.index, volume)
+    return list(chosen.values())[:most]
+
+
+def _stalled(snapshot: Snapshot, campaign: Campaign, known: Known, now: datetime.datetime) -> list[Volume]:
+    """The volumes that should be running and of which no page came out for long, as far as is known."""
+    indexes = [index for index in sorted(known.open) if (found := known[index]) and found.stalled(now)]
+    return _at(snapshot, campaign, indexes, "running")
+
+
+def _at(snapshot: Snapshot, campaign: Campaign, indexes: t.Iterable[int], state: VolumeState) -> list[Volume]:
+    """The volumes of a list at some places, if they are in a state."""
+    found = (volume for index in indexes for volume in snapshot.volumes(campaign, index, 1))
+    return [volume for volume in found if volume.state == state]
 
 
 def _campaign(request: Request, snapshot: Snapshot) -> Campaign:
@@ -210,6 +242,10 @@ def volume_of(request: Request, snapshot: Snapshot) -> tuple[Campaign, Volume]:
     if volume is None:
         raise HTTPException(404)
     return campaign, volume
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 def _filters(request: Request) -> Filters:

@@ -55,7 +55,12 @@ def group(found: run_log.Group, query: str, w: Words) -> Data:
     """Lines of the run log that belong together; open where there is something to see."""
     wanted = query.casefold()
     lines = [
-        {**dataclasses.asdict(line), "time": line.time[11:19], "hit": bool(wanted) and wanted in line.text.casefold()}
+        {
+            **dataclasses.asdict(line),
+            "at": line.time or None,
+            "time": line.time[11:19],
+            "hit": bool(wanted) and wanted in line.text.casefold(),
+        }
         for line in found.lines
     ]
     titles = {

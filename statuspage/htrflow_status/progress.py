@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import sys
 import typing as t
 
 #: The letters of ``pages.states``, see schemas/progress.schema.json.
@@ -18,6 +19,8 @@ STATES: t.Final[t.Mapping[str, str]] = {
 }
 #: Without a new page for so long, a running volume is stalled.
 STALLED = datetime.timedelta(minutes=15)
+#: Conditions of a volume that has pages to come.
+_OPEN = ("running", "stopped")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,12 +43,17 @@ class FailedPage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a volume is. Counts are of pages; ``total`` is None where nothing is known."""
+    """How far a volume is. Counts are of pages; ``total`` is None where nothing is known.
+
+    ``updated`` is when it was written, which a wrapper does also while no page comes out. ``since`` is since when there
+    are so many pages, as far as anybody has looked.
+    """
 
     condition: str = ""
     stage: str = ""
     error: str = ""
     updated: datetime.datetime | None = None
+    since: datetime.datetime | None = None
     total: int | None = None
     done: int = 0
     failed: int = 0
@@ -57,9 +65,60 @@ class Progress:
     cells: tuple[Cell, ...] = ()
     failed_pages: tuple[FailedPage, ...] = ()
 
+    @property
+    def open(self) -> bool:
+        """Whether pages are to come."""
+        return self.condition in _OPEN
+
     def stalled(self, now: datetime.datetime) -> bool:
         """Whether it should be running and nothing came out of it for long."""
-        return self.condition == "running" and self.updated is not None and now - self.updated > STALLED
+        moments = [at for at in (self.updated, self.since) if at is not None]
+        return self.condition == "running" and bool(moments) and now - min(moments) > STALLED
+
+    def after(self, before: Progress | None) -> Progress:
+        """The same, with the moment since when there are so many pages, by what was known before."""
+        same = before is not None and (before.done, before.failed) == (self.done, self.failed)
+        return dataclasses.replace(self, since=before.since if before and same else self.updated)
+
+
+@dataclasses.dataclass(slots=True)
+class Tally:
+    """What is known of a campaign's volumes together; what is added can be taken away again.
+
+    ``volumes`` is how many there is anything known of, ``sized`` how many have a known number of pages, ``open`` how
+    many have pages to come, which are ``left``. ``pace`` is the pages an hour of ``paced`` volumes together.
+    """
+
+    volumes: int = 0
+    sized: int = 0
+    open: int = 0
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    left: int = 0
+    paced: int = 0
+    pace: float = 0.0
+
+    @classmethod
+    def of(cls, found: t.Iterable[Progress]) -> Tally:
+        made = cls()
+        for one in found:
+            made.add(one)
+        return made
+
+    def add(self, one: Progress, sign: int = 1) -> None:
+        """Adds a volume, or with -1 takes it away."""
+        self.volumes += sign
+        self.open += sign * one.open
+        self.done += sign * one.done
+        self.failed += sign * one.failed
+        if one.total is not None:
+            self.sized += sign
+            self.total += sign * one.total
+            self.left += sign * (max(0, one.total - one.done - one.failed) if one.open else 0)
+        if one.condition == "running" and one.pages_per_hour:
+            self.paced += sign
+            self.pace += sign * one.pages_per_hour
 
 
 def read(content: bytes, *, cells: bool = True) -> Progress | None:
@@ -72,8 +131,8 @@ def read(content: bytes, *, cells: bool = True) -> Progress | None:
         return None
     counts = _mapping(found.get("counts"))
     return Progress(
-        condition=_text(found.get("state")),
-        stage=_text(found.get("stage")),
+        condition=sys.intern(_text(found.get("state"))),
+        stage=sys.intern(_text(found.get("stage"))),
         error=_text(found.get("error")),
         updated=_moment(found.get("updated")),
         total=_whole(counts.get("total")),
@@ -82,8 +141,8 @@ def read(content: bytes, *, cells: bool = True) -> Progress | None:
         no_text=_whole(counts.get("no_text")) or 0,
         low_confidence=_whole(counts.get("low_confidence")) or 0,
         pages_per_hour=_number(found.get("pages_per_hour")),
-        engine=_text(found.get("engine")),
-        image=_text(found.get("image")),
+        engine=sys.intern(_text(found.get("engine"))),
+        image=sys.intern(_text(found.get("image"))),
         cells=_cells(found) if cells else (),
         failed_pages=tuple(_failed(_listed(found.get("failed")))) if cells else (),
     )

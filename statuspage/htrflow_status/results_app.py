@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from htrflow_status import everywhere
 from htrflow_status.everywhere import Everywhere
 from htrflow_status.looks import Looks
 from htrflow_status.metrics import Counted
@@ -48,4 +49,7 @@ class Results:
         return answer
 
     async def _broken(self, request: Request, error: Exception) -> Response:
-        return self._looks.error(request, 500)
+        # It is made outside of all middleware.
+        answer = self._looks.error(request, 500)
+        answer.headers.update(everywhere.headers())
+        return answer

@@ -22,17 +22,22 @@ class Reader:
     """Results as one reader may read them. ``refusals`` are what stood in the way, but for what is not there."""
 
     def __init__(self, reader: results.Reader) -> None:
-        self._reader = reader
+        #: It belongs to one session, or to everybody where nobody logs in, and lives as long as that does.
+        self.own = reader
         self.refusals: dict[Code, Refusal] = {}
 
     async def content(self, key: str) -> bytes | None:
         """What has this key, or None where the reader gets nothing."""
-        found = await self._reader.read(key)
+        found = await self.own.read(key)
         if isinstance(found, Found):
             return found.content
-        if found.code != "not_found":
-            self.refusals[found.code] = found
+        self.refuse(found)
         return None
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Notes what stood in the way."""
+        if refusal.code != "not_found":
+            self.refusals[refusal.code] = refusal
 
 
 def keys(campaign: Campaign, volume_id: str) -> Keys | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import urllib.parse
 
 from htrflow_status.model import Campaign
@@ -46,6 +47,11 @@ def result(key: str) -> str:
     return f"/results/{urllib.parse.quote(key)}"
 
 
+def api(page: str) -> str:
+    """The address in ``/api/v1`` of what a page shows."""
+    return f"/api/v1{page}" if page.startswith("/campaigns/") else f"/api/v1/campaigns{page.removeprefix('/')}"
+
+
 def login(then: str = "") -> str:
     return f"/login?{urllib.parse.urlencode({'next': then})}" if then and then != "/" else "/login"
 
@@ -55,5 +61,6 @@ def outside(address: str | None) -> str | None:
     return address if address and address.startswith(("http://", "https://")) else None
 
 
+@functools.lru_cache(8192)
 def _part(text: str) -> str:
     return urllib.parse.quote(text, safe="")

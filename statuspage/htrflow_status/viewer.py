@@ -109,7 +109,8 @@ class Viewer:
             {"id": address, "type": "SearchService2"},
             {
                 "@context": "http://iiif.io/api/search/1/context.json",
-                "@id": f"{address}?version=1",
+                # In the path: the viewer adds its question to the address as if that had none.
+                "@id": f"{address}/1",
                 "@type": "SearchService1",
                 "profile": "http://iiif.io/api/search/1/search",
                 "label": "search",

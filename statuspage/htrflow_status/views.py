@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import typing as t
 import zlib
 
 from htrflow_status import urls
 from htrflow_status.model import Attempt, Campaign, Pages, Reason, Volume
-from htrflow_status.progress import Progress
+from htrflow_status.order import HITS
+from htrflow_status.progress import Progress, Tally
 from htrflow_status.words import Words
 
 Data: t.TypeAlias = dict[str, t.Any]
 #: Of problems, and of volumes on a card.
-MOST_PROBLEMS, MOST_ROWS = 5, 6
+MOST_PROBLEMS, MOST_ROWS = 5, HITS
 #: What is measured of pages an hour may be off by so much, up or down.
 _SPREAD = 0.3
 
@@ -27,14 +27,10 @@ def reason(found: Reason, w: Words) -> Data:
 
 
 def card(
-    campaign: Campaign,
-    rows: t.Sequence[Data],
-    known: t.Mapping[int, Progress],
-    problems: t.Sequence[Data],
-    w: Words,
+    campaign: Campaign, rows: t.Sequence[Data], tally: Tally, problems: t.Sequence[Data], w: Words, stalled: int = 0
 ) -> Data:
-    """A campaign. ``known`` is the progress of those of its volumes that could be read, by their index."""
-    pages = total(known.values())
+    """A campaign. ``tally`` is of those of its volumes whose progress is known, ``stalled`` how many of them are."""
+    pages, known = _pages(campaign, tally)
     pipeline = campaign.pipeline
     # Kubernetes counts volumes; that pages of them failed is in the results only.
     state = "partial pages" if campaign.state == "succeeded" and pages.failed else campaign.state
@@ -43,7 +39,7 @@ def card(
         "namespace": campaign.namespace,
         "name": campaign.name,
         "url": urls.campaign(campaign),
-        "version": _version(campaign, known),
+        "version": _version(campaign, tally, rows, stalled),
         "state": state,
         "removed": campaign.removed,
         "created": moment(campaign.created),
@@ -59,13 +55,14 @@ def card(
             "failed": campaign.counts.failed,
             "running": campaign.counts.running,
             "waiting": campaign.counts.waiting,
+            "stalled": stalled,
         },
-        "pages": {**dataclasses.asdict(pages), "volumes_known": len(known)},
-        "time_left": time_left(campaign, known),
+        "pages": {"done": pages.done, "failed": pages.failed, "total": pages.total, "volumes_known": known},
+        "time_left": time_left(campaign, tally),
         "pipeline": {
             "id": pipeline.id,
             "image": pipeline.image,
-            "models": [dataclasses.asdict(model) for model in pipeline.models],
+            "models": [{"name": model.name, "revision": model.revision} for model in pipeline.models],
             "warmup": reason(pipeline.warmup, w) if pipeline.warmup else None,
         },
         "shown": list(rows),
@@ -93,7 +90,7 @@ def row(
         "manifest": volume.manifest
         if volume.manifest and volume.manifest.startswith(("http://", "https://"))
         else None,
-        "pages": dataclasses.asdict(pages),
+        "pages": {"done": pages.done, "failed": pages.failed, "total": pages.total},
         "problem": problem,
     }
 
@@ -125,27 +122,21 @@ def attempt(found: Attempt, w: Words) -> Data:
     }
 
 
-def total(known: t.Iterable[Progress]) -> Pages:
-    """The pages of volumes together; the total is None when nothing is known."""
-    found = [one for one in known if one.total is not None]
-    whole = sum(one.total or 0 for one in found)
-    return Pages(sum(one.done for one in found), sum(one.failed for one in found), whole if found else None)
-
-
-def time_left(campaign: Campaign, known: t.Mapping[int, Progress]) -> Data | None:
+def time_left(campaign: Campaign, tally: Tally) -> Data | None:
     """Seconds until a campaign is done, as a range, from the pages an hour that its running volumes measure.
 
-    None where nothing is measured yet. Volumes of which nothing is known count as the others do on average.
+    None where nothing is measured yet. Volumes of which nothing is known count as the others do on average, and the
+    range is the wider the fewer of those that run are known.
     """
-    paces = [one.pages_per_hour for one in known.values() if one.condition == "running" and one.pages_per_hour]
-    sizes = [one.total for one in known.values() if one.total]
-    if campaign.state != "running" or not paces or not sizes:
+    if campaign.state != "running" or not tally.paced or not tally.total:
         return None
-    pages, counts = total(known.values()), campaign.counts
-    unknown = max(0, counts.waiting + counts.running - sum(1 for one in known.values() if one.condition != "finished"))
-    left = (pages.total or 0) - pages.done - pages.failed + unknown * sum(sizes) / len(sizes)
-    seconds = 3600 * left / sum(paces)
-    return {"low": round(seconds * (1 - _SPREAD)), "high": round(seconds * (1 + _SPREAD))}
+    counts = campaign.counts
+    running = max(counts.running, tally.paced)
+    pace = tally.pace * running / tally.paced
+    unknown = max(0, counts.waiting + counts.running - tally.open)
+    left = tally.left + unknown * tally.total / tally.sized
+    seconds, spread = 3600 * left / pace, _SPREAD * (2 - tally.paced / running)
+    return {"low": round(seconds * (1 - spread)), "high": round(seconds * (1 + spread))}
 
 
 def moment(at: datetime.datetime | None) -> str | None:
@@ -158,7 +149,15 @@ def _kind(attempt: Attempt) -> tuple[str, t.Literal["requester", "platform", "no
     return "volume-broke", "platform"
 
 
-def _version(campaign: Campaign, known: t.Mapping[int, Progress]) -> str:
+def _pages(campaign: Campaign, tally: Tally) -> tuple[Pages, int]:
+    """A campaign's pages, and of how many volumes they are. The record of a campaign that is gone has them all."""
+    if campaign.removed and campaign.pages is not None:
+        return campaign.pages, campaign.counts.done + campaign.counts.failed
+    return Pages(tally.done, tally.failed, tally.total if tally.sized else None), tally.volumes
+
+
+def _version(campaign: Campaign, tally: Tally, rows: t.Sequence[Data], stalled: int) -> str:
     """Changes with what a card shows, so that a browser replaces only cards that are other ones."""
-    parts = sorted((index, one.done, one.failed, one.condition) for index, one in known.items())
-    return f"{campaign.version}-{zlib.crc32(repr(parts).encode()):x}"
+    parts = (tally.done, tally.failed, tally.volumes, round(tally.pace), stalled)
+    shown = [(row["index"], row["state"], row["pages"]["done"], row["pages"]["failed"]) for row in rows]
+    return f"{campaign.version}-{zlib.crc32(repr((parts, shown)).encode()):x}"

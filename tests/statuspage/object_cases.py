@@ -18,7 +18,7 @@ FOLDER = pathlib.Path(__file__).parent / "objects"
 CASES = sorted(FOLDER.glob("*.yaml"), key=lambda file: file.stem)
 
 _BASE = FOLDER / "base"
-_KINDS: t.Mapping[str, Kind] = {
+KINDS: t.Mapping[str, Kind] = {
     "Job": "jobs",
     "Workload": "workloads",
     "Pod": "pods",
@@ -44,7 +44,7 @@ def read(things: t.Iterable[Object], namespace: str = NAMESPACE) -> Cache:
     cache = Cache()
     intake = Intake(cache, namespace)
     for thing in things:
-        intake.put(_KINDS[thing["kind"]], thing)
+        intake.put(KINDS[thing["kind"]], thing)
     return cache
 
 

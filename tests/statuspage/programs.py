@@ -32,6 +32,12 @@ class Program:
         self._name, self._environ = name, {**_base(), **environ, "PORT": str(port)}
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        """Its process, which runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def set(self, name: str, value: str) -> None:
         """Another setting, from the next start on."""
         self._environ[name] = value

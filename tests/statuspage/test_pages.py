@@ -13,15 +13,13 @@ from collections import abc
 import pytest
 import requests
 
-from htrflow_campaigns.local.site import Site
 from htrflow_status import words
 from htrflow_status.sources import reasons
-from tests.statuspage import local_data
+from tests.statuspage import live_site, local_data
+from tests.statuspage.live_site import LETTERS, VIEWER, VOLUME
 from tests.testbed.plugin.browser import Browser
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 
-LETTERS = "/campaigns/demo/letters"
-VOLUME = f"{LETTERS}/{local_data.VOLUME}"
 #: Every kind of page.
 PAGES = (
     "/",
@@ -38,9 +36,8 @@ PAGES = (
 
 @pytest.fixture
 def site(tmp_path: pathlib.Path, misbehaving_http: MisbehavingHttp) -> abc.Iterator[str]:
-    data = local_data.make(tmp_path, misbehaving_http)
-    with Site(0, data, data / "results", local_data.NAMESPACE, 1) as served:
-        yield served.url
+    with live_site.serve(local_data.make(tmp_path, misbehaving_http), None) as url:
+        yield url
 
 
 @pytest.mark.slow
@@ -55,7 +52,8 @@ def test_no_page_has_a_barrier_or_is_wider_than_the_window(site: str, browser: B
                     locale=locale,
                     reduced_motion="reduce",
                 )
-                for path in PAGES:
+                # Without the program, the page of the viewer is only what stands around it.
+                for path in (*PAGES, VIEWER):
                     page.goto(f"{site}{path}")
                     name = f"{path} at {width} in {scheme} and {locale}"
                     found += [
@@ -176,6 +174,38 @@ def test_a_page_that_is_open_shows_what_changes_and_keeps_its_order(
 
     assert [card.get_attribute("id") for card in page.query_selector_all("article")] == before
     assert "5 of 150" in page.inner_text("#campaign-demo-waiting")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_paper_a_page_is_black_on_white_and_has_all_its_text(site: str, browser: Browser, scheme: t.Any) -> None:
+    page = browser.page(locale="en-GB", color_scheme=scheme)
+    page.goto(f"{site}{VOLUME}/log")
+    closed = page.locator("details:not([open]) li").first
+    height = "one => one.getBoundingClientRect().height"
+    assert closed.evaluate(height) == 0
+
+    page.emulate_media(media="print", color_scheme=scheme)
+
+    for what in ("body", "h1", "details:not([open]) li"):
+        assert page.locator(what).first.evaluate("one => getComputedStyle(one).color") == "rgb(0, 0, 0)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    for hidden in (".top", ".bottom", ".filters", ".path"):
+        assert page.locator(hidden).first.is_hidden()
+    assert closed.evaluate(height) > 0
+
+
+def test_a_campaign_on_paper_has_its_numbers_and_problems(site: str, browser: Browser) -> None:
+    page = browser.page(locale="en-GB", color_scheme="dark")
+    page.goto(f"{site}{LETTERS}")
+    assert page.pdf(format="A4").startswith(b"%PDF-")
+
+    page.emulate_media(media="print")
+    text = page.inner_text("body")
+
+    for wanted in ("letters", "Partially failed", "1 of 2", "R0001204", "R0001203", "trocr-base-handwritten"):
+        assert wanted in text
+    for left_out in ("Switch light and dark", "Run log", "Accessibility"):
+        assert left_out not in text
 
 
 def test_search_answers_as_iiif_content_search_does(site: str) -> None:

@@ -23,7 +23,7 @@ from tests.testbed.plugin.browser import Browser
 from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life, index_of
-from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
+from tests.testbed.plugin.misbehaving_http import Answer, MisbehavingHttp
 from tests.testbed.plugin.namespace import Namespace
 from tests.testbed.plugin.s3 import Account, OwnStore, Store
 from tests.wrapper import pods
@@ -64,7 +64,12 @@ class Stage(t.NamedTuple):
 
 @pytest.fixture
 def stage(
-    cluster: Cluster, namespace: Namespace, own_s3: OwnStore, generated: Generated, tmp_path: pathlib.Path
+    cluster: Cluster,
+    namespace: Namespace,
+    own_s3: OwnStore,
+    generated: Generated,
+    tool: t.Callable[[str], pathlib.Path],
+    tmp_path: pathlib.Path,
 ) -> t.Iterator[Stage]:
     if not cluster.is_ours:
         pytest.skip("it needs an identity with a certificate in files")
@@ -72,7 +77,7 @@ def stage(
     namespace.create_all(generated(namespace.name))
     api = ApiProxy(cluster.admin)
     config = kubeconfig_of(api.url, tmp_path / "kubeconfig")
-    with platform(tmp_path, config, own_s3, [namespace.name]) as site:
+    with platform(tmp_path, config, own_s3, [namespace.name], VIEWER=str(tool("universalviewer") / "dist")) as site:
         yield Stage(site, api, own_s3, namespace)
     api.down()
 
@@ -82,6 +87,9 @@ def results(tmp_path: pathlib.Path, misbehaving_http: MisbehavingHttp, stage: St
     """The results of a volume, of which page 5 is not to be had; they are in the bucket too."""
     manifest = pods.serve_volume(misbehaving_http, local_data.PAGES)
     misbehaving_http.put("/volume/5.jpg", b"<html>gone")
+    # The viewer draws what its archive lets other sites draw.
+    drawn = Answer(pods.picture(1), headers={"Access-Control-Allow-Origin": "*"})
+    misbehaving_http.put("/volume/1.jpg", drawn)
     (tmp_path / "read").mkdir()
     folder = tmp_path / "read/results"
     local_data.read(tmp_path / "read", folder, manifest)
@@ -114,6 +122,13 @@ def test_a_reader_sees_a_campaign_wait_run_and_end_and_reads_its_text(
     assert page.locator(".lines li").count() > 2
     page.goto(f"{stage.site.web.url}{stage.campaign}/{READ}/log")
     assert "page 5 failed" in page.inner_text("main")
+
+    page.goto(f"{stage.site.web.url}{stage.campaign}/{READ}/viewer")
+    frame = page.frames[1]
+    frame.wait_for_selector(".openseadragon-canvas canvas", timeout=30_000)
+    frame.fill("#searchWithinInput", "socken")
+    frame.press("#searchWithinInput", "Enter")
+    frame.wait_for_selector("button.nextResult:visible", timeout=10_000)
 
 
 def test_who_logs_out_or_never_logged_in_sees_nothing(stage: Stage, browser: Browser) -> None:

@@ -37,20 +37,21 @@ _OWN = frozenset({"connection", "date", "keep-alive", "server", "te", "trailer",
 
 
 class Forwarding:
-    """The route. ``said`` shows refusals, where the proxy itself cannot."""
+    """The routes. ``said`` shows refusals, where the proxy itself cannot."""
 
     def __init__(self, service: Service, sessions: ServiceSessions, said: answers.Said) -> None:
         self._service, self._sessions, self._said = service, sessions, said
 
-    def route(self) -> Route:
-        return Route("/results/{key:path}", self.forward, methods=["GET", "HEAD", "POST"], name="result")
+    def routes(self) -> list[Route]:
+        posts = [Route(path, self.forward, methods=["POST"]) for path in (LOGIN, LOGOUT)]
+        return [*posts, Route("/results/{key:path}", self.forward, methods=["GET", "HEAD"], name="result")]
 
     async def forward(self, request: Request) -> Response:
         """Answers as the proxy does."""
-        path = f"/results/{request.path_params['key']}"
+        path: str = request.scope["path"]
         raw: bytes = request.scope.get("raw_path") or b""
         # A path is written in one way. In another one it was encoded, and what somebody makes of it nobody knows.
-        known = path in _OURS or could_be_key(request.path_params["key"])
+        known = path in _OURS or could_be_key(path.removeprefix("/results/"))
         if not known or raw != path.encode("ascii"):
             return self._said(request, Refusal("not_found"))
         body = await login_body.body_of(request) if request.method == "POST" else None

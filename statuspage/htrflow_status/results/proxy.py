@@ -100,8 +100,8 @@ def of_service(address: str, said: answers.Said = answers.said) -> Proxy:
     service = Service(address)
     sessions = ServiceSessions(service)
     middleware = Middleware(ServiceSessionMiddleware, sessions=sessions)
-    route = Forwarding(service, sessions, said).route()
-    return Proxy([route], [middleware], sessions, None, sessions.account, service.close)
+    forwarding = Forwarding(service, sessions, said)
+    return Proxy(forwarding.routes(), [middleware], sessions, None, sessions.account, service.close)
 
 
 def _account(connection: HTTPConnection) -> str:

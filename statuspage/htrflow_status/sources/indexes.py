@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import re
 import typing as t
 
@@ -30,9 +31,28 @@ class Indexes:
 
     def without(self, others: Indexes) -> Indexes:
         """Those that are not among the others."""
-        if not others.ranges:
-            return self
-        return _merged((index, index) for index in self.all() if not others.holds(index))
+        left = []
+        for first, last in self.ranges:
+            for start, end in others.gaps(last + 1, first):
+                left.append((start, end))
+        return Indexes(tuple(left))
+
+    def gaps(self, size: int, first: int = 0) -> t.Iterator[tuple[int, int]]:
+        """The ranges from ``first`` on and below ``size`` that are not among these."""
+        place = max(0, bisect.bisect_right(self.ranges, (first, 2**31)) - 1)
+        for start, end in itertools.islice(self.ranges, place, None):
+            if start >= size:
+                break
+            if first < start:
+                yield first, start - 1
+            first = max(first, end + 1)
+        if first < size:
+            yield first, size - 1
+
+
+def joined(one: Indexes, other: Indexes) -> Indexes:
+    """Those that are among one of the two."""
+    return _merged((*one.ranges, *other.ranges))
 
 
 def read(written: str, size: int) -> tuple[Indexes, bool]:

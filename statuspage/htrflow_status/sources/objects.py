@@ -14,7 +14,7 @@ import rpds
 
 from htrflow_campaigns import names
 from htrflow_status.model import Attempt, Campaign, CampaignState, Counts, Moment, Reason, Volume, VolumeState
-from htrflow_status.sources import pipelines
+from htrflow_status.sources import indexes, pipelines
 from htrflow_status.sources.indexes import Indexes
 from htrflow_status.sources.jobs import Job
 from htrflow_status.sources.pipelines import Known
@@ -143,7 +143,9 @@ def indexes_in(facts: Facts, state: VolumeState) -> t.Iterator[int]:
         return facts.failed.all()
     if state == "running":
         return iter(sorted(index for index in facts.live if state_of(facts, index) == "running"))
-    return (index for index in range(facts.size) if state_of(facts, index) == state)
+    ended = indexes.joined(facts.done, facts.failed)
+    left = (index for first, last in ended.gaps(facts.size) for index in range(first, last + 1))
+    return (index for index in left if state_of(facts, index) == state)
 
 
 def attempts(facts: Facts, index: int) -> tuple[Attempt, ...]:
@@ -261,6 +263,8 @@ def _recorded(facts: Facts, version: str) -> Campaign:
     done, failed = record.done.count, record.failed.count
     # Without an end its Job was deleted while it ran or waited.
     state = _ended(record.ended, done) if record.ended else "unknown"
+    if state == "succeeded" and record.pages is not None and record.pages.failed:
+        state = "partial pages"
     known = pipelines.pipeline(record.pipeline, record.image, facts.pipeline)
     return Campaign(
         namespace=record.namespace,

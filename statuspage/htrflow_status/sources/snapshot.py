@@ -18,17 +18,29 @@ Key = tuple[str, str]
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Entry:
-    """The facts of one Job, and when they changed. Never altered but for the campaign, which is made when asked for."""
+    """The facts of one Job, and when they changed. Never altered but for what is made of them when it is asked for."""
 
     facts: Facts
     version: str
+    known: bool = dataclasses.field(init=False)
     _campaign: Campaign | None = None
+    _running: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self.known = self.facts.known
 
     @property
     def campaign(self) -> Campaign:
         if self._campaign is None:
             self._campaign = objects.campaign(self.facts, self.version)
         return self._campaign
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The volumes that run, in order."""
+        if self._running is None:
+            self._running = tuple(objects.indexes_in(self.facts, "running"))
+        return self._running
 
 
 class CacheSnapshot:
@@ -41,7 +53,7 @@ class CacheSnapshot:
 
     def campaigns(self) -> t.Sequence[Campaign]:
         if self._campaigns is None:
-            self._campaigns = tuple(entry.campaign for entry in self._entries.values() if entry.facts.known)
+            self._campaigns = tuple(entry.campaign for entry in self._entries.values() if entry.known)
         return self._campaigns
 
     def campaign(self, namespace: str, name: str) -> Campaign | None:
@@ -61,11 +73,13 @@ class CacheSnapshot:
         return None if facts is None or index is None else objects.volume(facts, index)
 
     def volumes_in(self, campaign: Campaign, state: VolumeState, most: int) -> t.Sequence[Volume]:
-        facts = self._facts(campaign)
-        if facts is None or facts.volumes is None:
+        entry = self._entries.get((campaign.namespace, campaign.name))
+        facts = entry.facts if entry else None
+        if entry is None or facts is None or facts.volumes is None:
             return ()
         listed = len(facts.volumes)
-        found = (index for index in objects.indexes_in(facts, state) if index < listed)
+        indexes = entry.running if state == "running" else objects.indexes_in(facts, state)
+        found = (index for index in indexes if index < listed)
         return tuple(objects.volume(facts, index) for index in itertools.islice(found, most))
 
     def attempts(self, campaign: Campaign, index: int) -> t.Sequence[Attempt]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import bisect
-import functools
 import typing as t
 
 _IMAGES = "images:"
@@ -29,6 +28,8 @@ class VolumeList:
             starts.append(place)
             place = self._text.index("\n", place) + 1
         self._starts = starts
+        # Here, since the first one who searches should not wait for it.
+        self._folded = "".join(f"{self.id(index).casefold()}\n" for index in range(len(starts)))
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -68,10 +69,6 @@ class VolumeList:
             last = ids.find("\n", place)
             place = ids.find(folded, last)
         return found
-
-    @functools.cached_property
-    def _folded(self) -> str:
-        return "".join(f"{self.id(index).casefold()}\n" for index in range(len(self)))
 
     def _line(self, index: int) -> str:
         end = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._text)

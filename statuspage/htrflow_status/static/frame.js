@@ -5,7 +5,8 @@
   const uv = UV.init("uv", data);
   // Nothing dropped on the viewer is opened, and there is nothing to embed: no other site may hold this frame.
   const options = { dropEnabled: false };
-  const modules = { footerPanel: { options: { shareEnabled: false, embedEnabled: false } } };
+  const footer = { options: { shareEnabled: false, embedEnabled: false } };
+  const modules = { footerPanel: footer, mobileFooterPanel: footer, searchFooterPanel: footer };
   uv.on("configure", ({ cb }) => cb({ options, modules }));
   addEventListener("resize", () => uv.resize());
 })();

@@ -1,19 +1,35 @@
 // Keeps the page up to date: asks for it again when the server says that something changed, and puts the changed parts in
-// place. The order of cards stays as the reader sees it.
+// place. The order of cards stays as the reader sees it, and nothing is taken from under the keyboard or a selection.
 (() => {
   const address = document.body.dataset.live;
   if (!address) return;
-  let paused = false, source = null, wait = 1000, timer = 0, busy = false, again = false;
-  const lost = document.querySelector("[data-lost]");
+  // Milliseconds: between a change and the question, and between questions where no events come.
+  const SOON = 300, OFTEN = 5000, SELDOM = 60000;
+  let paused = false, source = null, timer = 0, wait = OFTEN, busy = false, again = false;
+  const alert = document.querySelector("[data-lost]");
 
+  const lost = (is) => {
+    if (is === !alert.hidden) return;
+    alert.hidden = !is;
+    alert.textContent = is ? alert.dataset.lost : "";
+  };
+  const inUse = (part) => {
+    const selected = getSelection();
+    return part.contains(document.activeElement) || (!selected.isCollapsed && selected.containsNode(part, true));
+  };
   const replaceCards = (have, want) => {
     const fresh = new Map([...want.children].map((card) => [card.id, card]));
     for (const card of [...have.children]) {
       const now = fresh.get(card.id);
-      if (now && now.dataset.version !== card.dataset.version && !card.contains(document.activeElement)) card.replaceWith(now);
+      if (now && now.dataset.version !== card.dataset.version && !inUse(card)) card.replaceWith(now);
       if (now) fresh.delete(card.id);
     }
     for (const card of fresh.values()) if (card.id) have.append(card);
+  };
+  const replace = (part, now) => {
+    const opened = [...part.querySelectorAll("details")].map((one) => one.open);
+    part.innerHTML = now.innerHTML;
+    for (const [at, one] of part.querySelectorAll("details").entries()) if (at in opened) one.open = opened[at];
   };
 
   const refresh = async () => {
@@ -27,42 +43,43 @@
         const now = page.querySelector(`[data-part="${part.dataset.part}"]`);
         if (!now) continue;
         if (part.dataset.part === "cards") replaceCards(part, now);
-        else if (part.innerHTML !== now.innerHTML && !part.contains(document.activeElement)) part.innerHTML = now.innerHTML;
+        else if (part.innerHTML !== now.innerHTML && !inUse(part)) replace(part, now);
       }
-      lost.hidden = true;
-      wait = 1000;
-    } catch { lost.hidden = false; }
+      lost(false);
+      wait = OFTEN;
+    } catch { lost(true); wait = Math.min(2 * wait, SELDOM); }
     busy = false;
     if (again) { again = false; later(); }
   };
-  const later = () => { clearTimeout(timer); timer = setTimeout(refresh, 300); };
+  const later = () => { if (source) { clearTimeout(timer); timer = setTimeout(refresh, SOON); } };
+  const poll = () => { clearTimeout(timer); timer = setTimeout(async () => { await refresh(); if (!source && awake()) poll(); }, wait); };
+  const awake = () => !paused && !document.hidden;
 
-  const poll = () => { timer = setTimeout(async () => { if (!paused && !document.hidden) await refresh(); poll(); }, wait = Math.min(wait * 1.5, 30000)); };
   const start = () => {
-    if (paused || document.hidden) return;
+    if (!awake()) return;
     if (!("EventSource" in window)) { poll(); return; }
     source = new EventSource(address);
     source.addEventListener("change", later);
-    source.onopen = () => { lost.hidden = true; };
-    source.onerror = () => { lost.hidden = false; };
+    source.onopen = () => { if (!alert.hidden) refresh(); };
+    source.onerror = () => {
+      // The browser tries again by itself, but where it was refused; whether the site is away, the page itself tells.
+      const refused = source?.readyState === EventSource.CLOSED;
+      if (refused) { source = null; poll(); }
+      refresh();
+    };
   };
   const stop = () => { source?.close(); source = null; clearTimeout(timer); };
+  const turn = () => { stop(); if (awake()) { refresh(); start(); } };
 
-  document.addEventListener("visibilitychange", () => { stop(); if (!document.hidden && !paused) { refresh(); start(); } });
+  document.addEventListener("visibilitychange", turn);
   const button = document.querySelector("[data-pause]");
   if (button) {
     button.hidden = false;
     button.addEventListener("click", () => {
       paused = !paused;
       button.textContent = paused ? button.dataset.off : button.dataset.on;
-      stop();
-      if (!paused) { refresh(); start(); }
+      turn();
     });
   }
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
-    const search = document.querySelector("input[type=search]");
-    if (search) { event.preventDefault(); search.focus(); }
-  });
   start();
 })();
