@@ -32,6 +32,7 @@ def _document(done: int, failed: int) -> bytes:
         "stage": "stream" if left else "publish",
         "error": None,
         "started": now,
+        "advanced": now,
         "updated": now,
         "attempt": {"failures": 0, "limit": 3},
         "counts": {

@@ -174,7 +174,8 @@ class Pages:
     async def _progress(self, reader: Reader, campaign: Campaign, volume: Volume) -> tuple[Progress | None, Known]:
         """What there is of a volume now, with its pages, and what is known of its campaign."""
         found = await results_of.progresses(reader, [(campaign, volume)], cells=True)
-        read = self._remembered.saw(reader, campaign, volume, found.get((campaign.key, volume.index)))
+        read = found.get((campaign.key, volume.index))
+        self._remembered.saw(reader, campaign, volume, read)
         return read, self._remembered.of(reader).of(campaign)
 
     def _card(

@@ -45,15 +45,15 @@ class FailedPage:
 class Progress:
     """How far a volume is. Counts are of pages; ``total`` is None where nothing is known.
 
-    ``updated`` is when it was written, which a wrapper does also while no page comes out. ``since`` is since when there
-    are so many pages, as far as anybody has looked.
+    ``updated`` is when it was written, which a wrapper does also while no page comes out; ``advanced`` is when it last
+    came further.
     """
 
     condition: str = ""
     stage: str = ""
     error: str = ""
     updated: datetime.datetime | None = None
-    since: datetime.datetime | None = None
+    advanced: datetime.datetime | None = None
     total: int | None = None
     done: int = 0
     failed: int = 0
@@ -72,13 +72,8 @@ class Progress:
 
     def stalled(self, now: datetime.datetime) -> bool:
         """Whether it should be running and nothing came out of it for long."""
-        moments = [at for at in (self.updated, self.since) if at is not None]
+        moments = [at for at in (self.updated, self.advanced) if at is not None]
         return self.condition == "running" and bool(moments) and now - min(moments) > STALLED
-
-    def after(self, before: Progress | None) -> Progress:
-        """The same, with the moment since when there are so many pages, by what was known before."""
-        same = before is not None and (before.done, before.failed) == (self.done, self.failed)
-        return dataclasses.replace(self, since=before.since if before and same else self.updated)
 
 
 @dataclasses.dataclass(slots=True)
@@ -135,6 +130,7 @@ def read(content: bytes, *, cells: bool = True) -> Progress | None:
         stage=sys.intern(_text(found.get("stage"))),
         error=_text(found.get("error")),
         updated=_moment(found.get("updated")),
+        advanced=_moment(found.get("advanced")),
         total=_whole(counts.get("total")),
         done=_whole(counts.get("done")) or 0,
         failed=_whole(counts.get("failed")) or 0,

@@ -77,8 +77,6 @@ class Known:
         before = self[index]
         if before is not None:
             self.tally.add(before, -1)
-        if isinstance(note.found, Progress):
-            note = dataclasses.replace(note, found=note.found.after(before))
         self.notes[index] = note
         found = self[index]
         if found is not None:
@@ -140,16 +138,11 @@ class Remembered:
         """What the session of a reader has read."""
         return self._notes.setdefault(reader.own, Notes())
 
-    def saw(self, reader: Reader, campaign: Campaign, volume: Volume, found: Progress | None) -> Progress | None:
-        """Keeps what was read of a volume by the way, and gives it with what was known before."""
-        if found is None:
-            return None
-        known = self.of(reader).of(campaign)
-        known.put(
-            volume.index, Note(dataclasses.replace(found, cells=(), failed_pages=()), volume.state, time.monotonic())
-        )
-        kept = known[volume.index]
-        return dataclasses.replace(found, since=kept.since if kept else None)
+    def saw(self, reader: Reader, campaign: Campaign, volume: Volume, found: Progress | None) -> None:
+        """Keeps what was read of a volume by the way."""
+        if found is not None:
+            kept = dataclasses.replace(found, cells=(), failed_pages=())
+            self.of(reader).of(campaign).put(volume.index, Note(kept, volume.state, time.monotonic()))
 
     async def look(self, reader: Reader, shown: t.Sequence[_Wanted]) -> Notes:
         """Reads what is shown and was never read, or long ago, and gives what is known then."""

@@ -131,24 +131,22 @@ def test_totals_become_whole_while_a_page_is_open_and_each_request_reads_a_bound
     assert card["pages"] == {"done": 10 * _VOLUMES, "failed": 0, "total": 10 * _VOLUMES, "volumes_known": _VOLUMES}
 
 
-def test_a_volume_of_which_no_page_comes_out_stands_still_though_its_wrapper_writes_on(tmp_path: pathlib.Path) -> None:
+def test_a_volume_of_which_no_page_comes_out_stands_still_though_its_wrapper_writes_on() -> None:
     snapshot, campaign = _campaign(1, running=True)
     (volume,) = snapshot.volumes(campaign)
-    reader, remembered = Reader(_Counting(tmp_path)), Remembered()
     now = datetime.datetime.now(datetime.UTC)
 
-    def read(done: int, minutes: int) -> str:
-        found = _progress(done, now - datetime.timedelta(minutes=minutes))
-        kept = remembered.saw(reader, campaign, volume, found)
-        return t.cast(str, views.row(campaign, volume, kept, None, now)["state"])
+    def state(updated: int, advanced: int | None) -> str:
+        ago = [
+            None if minutes is None else now - datetime.timedelta(minutes=minutes) for minutes in (updated, advanced)
+        ]
+        found = Progress(condition="running", total=10, done=3, updated=ago[0], advanced=ago[1])
+        return t.cast(str, views.row(campaign, volume, found, None, now)["state"])
 
-    assert read(done=3, minutes=40) == "stalled"
-    assert read(done=4, minutes=20) == "stalled"
-    assert read(done=5, minutes=1) == "running"
-    assert read(done=5, minutes=0) == "running"
-    assert read(done=6, minutes=16) == "stalled"
-    assert read(done=6, minutes=0) == "stalled"
-    assert read(done=7, minutes=0) == "running"
+    assert state(updated=0, advanced=14) == "running"
+    assert state(updated=0, advanced=16) == "stalled"
+    assert state(updated=16, advanced=None) == "stalled"
+    assert state(updated=0, advanced=None) == "running"
 
 
 def test_a_reader_is_told_again_why_there_is_nothing_while_it_is_remembered() -> None:
@@ -195,7 +193,3 @@ def _write(folder: pathlib.Path, indexes: t.Iterable[int]) -> None:
         place.mkdir(parents=True)
         counts = {"total": _PAGES, "done": _PAGES, "failed": 0}
         (place / "progress.json").write_text(json.dumps({"state": "finished", "counts": counts}), encoding="utf-8")
-
-
-def _progress(done: int, updated: datetime.datetime) -> Progress:
-    return Progress(condition="running", updated=updated, total=_PAGES, done=done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import itertools
 import json
 import pathlib
@@ -138,7 +139,8 @@ def test_a_card_says_of_how_many_volumes_its_pages_are(tmp_path: pathlib.Path) -
 
 def test_a_volume_that_stands_still_says_so_in_its_row_on_its_card_and_to_programs(tmp_path: pathlib.Path) -> None:
     job = _job("letters", {}, completions=3)
-    long_ago = {"state": "running", "updated": "2026-01-05T11:00:00Z"}
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    long_ago = {"state": "running", "advanced": "2026-01-05T11:00:00Z", "updated": now}
     _write(tmp_path / "results/htr-batch/demo-v1/R000002", {"total": 10, "done": 3}, **long_ago)
     with _site(tmp_path, [job], running=["0", "2"]) as url:
         # What was not read yet can stand still only from the next answer on.

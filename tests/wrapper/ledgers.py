@@ -65,7 +65,13 @@ def outcome(number: int, **more: t.Any) -> Outcome:
 
 
 def standing(**more: t.Any) -> Standing:
-    facts = {"condition": "running", "stage": "stream", "started": STARTED, "attempt": Attempt(0, 3)}
+    facts = {
+        "condition": "running",
+        "stage": "stream",
+        "started": STARTED,
+        "advanced": STARTED,
+        "attempt": Attempt(0, 3),
+    }
     return Standing(**{**facts, "updated": STARTED + datetime.timedelta(minutes=30), **more})
 
 

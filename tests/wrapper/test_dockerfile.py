@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -17,34 +16,11 @@ import zipfile
 import pytest
 
 from tests.cmp_plugin.plugin_server import sandbox
+from tests.dockerfiles import TOP, Dockerfile
 
-TOP = pathlib.Path(__file__).parents[2]
 BIN = pathlib.Path(sys.executable).parent
-DOCKERFILE = TOP / "wrapper" / "Dockerfile"
+IMAGE = Dockerfile("wrapper")
 WORKFLOW = TOP / ".github" / "workflows" / "images.yml"
-
-
-def instructions() -> list[tuple[str, str]]:
-    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text("utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
-    return [(name, rest) for name, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
-
-
-def final() -> list[tuple[str, str]]:
-    """The instructions of the last stage."""
-    names = [name for name, _ in instructions()]
-    return instructions()[len(names) - names[::-1].index("FROM") :]
-
-
-def variables() -> dict[str, str]:
-    """What the image sets."""
-    words = [word for name, rest in final() if name == "ENV" for word in shlex.split(rest)]
-    return dict(t.cast(tuple[str, str], tuple(word.split("=", 1))) for word in words)
-
-
-def copied() -> list[str]:
-    """What the Dockerfile copies from the repo."""
-    copies = [rest for name, rest in instructions() if name == "COPY" and "--from" not in rest]
-    return [source for rest in copies for source in rest.split()[:-1]]
 
 
 def locked(name: str) -> dict[str, str]:
@@ -58,40 +34,38 @@ def locked(name: str) -> dict[str, str]:
 
 
 def test_the_dockerfile_has_no_lint() -> None:
-    done = subprocess.run([BIN / "hadolint", DOCKERFILE], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert IMAGE.lint() == (0, "", "")
 
 
 def test_both_stages_have_the_same_base_which_is_pinned_by_its_digest() -> None:
-    (base,) = (rest for name, rest in instructions() if name == "ARG")
+    (base,) = (rest for name, rest in IMAGE.instructions() if name == "ARG")
     assert re.fullmatch(r"PYTHON_IMAGE=docker\.io/library/python:3\.12-slim@sha256:[0-9a-f]{64}", base)
-    assert [rest.split(" ")[0] for name, rest in instructions() if name == "FROM"] == ["${PYTHON_IMAGE}"] * 2
+    assert [rest.split(" ")[0] for name, rest in IMAGE.instructions() if name == "FROM"] == ["${PYTHON_IMAGE}"] * 2
 
 
 def test_everything_that_the_dockerfile_copies_is_in_the_repo_and_nothing_else_is_sent_to_the_build() -> None:
-    assert all((TOP / source).exists() for source in copied())
-    lines = DOCKERFILE.with_name("Dockerfile.dockerignore").read_text("utf-8").splitlines()
-    assert lines[1] == "*"
-    sent = {line.removeprefix("!").removesuffix("/*.lock") for line in lines if line.startswith("!")}
-    assert sent == {*copied()}
+    assert all((TOP / source).exists() for source in IMAGE.copied())
+    assert IMAGE.sent() == IMAGE.copied()
 
 
 def test_the_container_is_the_wrapper_run_as_uid_1000() -> None:
-    assert ("USER", "1000:1000") in final()
-    assert ("ENTRYPOINT", '["python", "-m", "htrflow_batch"]') in final()
-    assert final()[-1][0] == "ENTRYPOINT"
+    assert ("USER", "1000:1000") in IMAGE.final()
+    assert ("ENTRYPOINT", '["python", "-m", "htrflow_batch"]') in IMAGE.final()
+    assert IMAGE.final()[-1][0] == "ENTRYPOINT"
 
 
 def test_the_container_writes_where_the_pod_mounts_something_and_asks_nobody_for_anything() -> None:
-    assert {name: pathlib.PurePath(variables()[name]).parts[1] for name in ("HOME", "TMPDIR", "YOLO_CONFIG_DIR")} == {
+    assert {
+        name: pathlib.PurePath(IMAGE.variables()[name]).parts[1] for name in ("HOME", "TMPDIR", "YOLO_CONFIG_DIR")
+    } == {
         "HOME": "work",
         "TMPDIR": "work",
         "YOLO_CONFIG_DIR": "work",
     }
-    assert variables()["HF_HOME"].startswith("/data/")
+    assert IMAGE.variables()["HF_HOME"].startswith("/data/")
     switches = ("PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "HF_HUB_DISABLE_TELEMETRY", "TQDM_DISABLE")
-    assert {name: variables()[name] for name in switches} == dict.fromkeys(switches, "1")
-    assert (variables()["YOLO_AUTOINSTALL"], variables()["YOLO_OFFLINE"]) == ("false", "true")
+    assert {name: IMAGE.variables()[name] for name in switches} == dict.fromkeys(switches, "1")
+    assert (IMAGE.variables()["YOLO_AUTOINSTALL"], IMAGE.variables()["YOLO_OFFLINE"]) == ("false", "true")
 
 
 def test_the_image_holds_the_versions_that_pyproject_pins_and_that_tests_run_on() -> None:
@@ -118,7 +92,7 @@ def test_there_is_one_opencv_and_it_is_the_one_that_needs_no_windows() -> None:
 
 
 def test_nothing_is_installed_that_is_not_locked() -> None:
-    runs = " && ".join(rest for name, rest in instructions() if name == "RUN")
+    runs = " && ".join(rest for name, rest in IMAGE.instructions() if name == "RUN")
     installs = re.findall(r"(?:pip|uv pip) install (.*?)(?:&&|$)", runs)
     assert len(installs) == 3
     for install in installs:
@@ -127,7 +101,9 @@ def test_nothing_is_installed_that_is_not_locked() -> None:
 
 
 def test_the_lock_file_gives_uv_as_the_build_takes_it() -> None:
-    (program,) = (re.findall("awk '(.*?)'", rest) for name, rest in instructions() if name == "RUN" and "awk" in rest)
+    (program,) = (
+        re.findall("awk '(.*?)'", rest) for name, rest in IMAGE.instructions() if name == "RUN" and "awk" in rest
+    )
     lock = TOP / "requirements" / "dev.lock"
     said = subprocess.run(["awk", program[0], lock], capture_output=True, text=True, check=True).stdout
     assert re.fullmatch(r"uv==[\d.]+ \\\n(    --hash=sha256:[0-9a-f]{64} \\\n)+    --hash=sha256:[0-9a-f]{64}\n", said)
@@ -164,7 +140,7 @@ def container(tmp_path: pathlib.Path) -> t.Callable[..., subprocess.CompletedPro
         "PYTHONPATH": str(image / "wrapper"),
         "HF_HOME": str(tmp_path / "data"),
         "TERMINATION_MESSAGE_PATH": str(work / "termination-log"),
-        **{name: value.replace("/work", str(work)) for name, value in variables().items() if "/work" in value},
+        **{name: value.replace("/work", str(work)) for name, value in IMAGE.variables().items() if "/work" in value},
     }
     walls = sandbox.walls()
 
@@ -172,7 +148,7 @@ def container(tmp_path: pathlib.Path) -> t.Callable[..., subprocess.CompletedPro
         return subprocess.run(
             [*walls, *([str(work)] if walls else []), *command],
             cwd=work,
-            env={**variables(), **moved},
+            env={**IMAGE.variables(), **moved},
             capture_output=True,
             text=True,
             check=False,
@@ -184,7 +160,7 @@ def container(tmp_path: pathlib.Path) -> t.Callable[..., subprocess.CompletedPro
 def test_the_wrapper_starts_with_what_is_in_the_image_and_says_what_it_lacks(
     container: t.Callable[..., subprocess.CompletedProcess[str]], tmp_path: pathlib.Path
 ) -> None:
-    _, entrypoint = next(line for line in final() if line[0] == "ENTRYPOINT")
+    _, entrypoint = next(line for line in IMAGE.final() if line[0] == "ENTRYPOINT")
     done = container(*json.loads(entrypoint))
 
     assert done.returncode == 13, done.stderr

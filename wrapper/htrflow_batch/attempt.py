@@ -54,7 +54,8 @@ class Attempt:
         self.stage: progress.Stage = "config"
         self.config: Config | None = None
         self._log = log
-        self._started = datetime.datetime.now(datetime.UTC)
+        self._started = self._advanced = datetime.datetime.now(datetime.UTC)
+        self._place: tuple[progress.Stage, int] | None = None
         # Unlike other queues, it can be put into by a signal's handler while it is read.
         self._events: queue.SimpleQueue[t.Any] = queue.SimpleQueue()
         self._ledger: Ledger | None = None
@@ -188,11 +189,13 @@ class Attempt:
         assert self.config is not None
         assert self._ledger is not None
         assert self._run is not None
+        now = datetime.datetime.now(datetime.UTC)
         standing = progress.Standing(
             condition,
             self.stage,
             self._started,
-            datetime.datetime.now(datetime.UTC),
+            self._advanced_by(now),
+            now,
             self.config.attempt,
             resumed=self._resumed,
             active=self._stream.reading.active if self._stream and condition == "running" else (),
@@ -200,6 +203,14 @@ class Attempt:
             error=error,
         )
         return documents.to_bytes(progress.document(self._ledger, self._run, standing))
+
+    def _advanced_by(self, now: datetime.datetime) -> datetime.datetime:
+        """When the attempt last came to another stage, or a page came out or failed."""
+        assert self._ledger is not None
+        place = (self.stage, len(self._ledger.waiting))
+        if place != self._place:
+            self._place, self._advanced = place, now
+        return self._advanced
 
     def _log_timing(self, stream: Stream) -> None:
         busy, idle = stream.reading.busy, stream.reading.idle

@@ -37,14 +37,16 @@ _MOST_OF_FAILED = 6_000
 class Standing:
     """Where an attempt stands, as nothing but the attempt itself knows.
 
-    ``started`` is when this attempt began, ``updated`` the present; both know their time zone. ``resumed`` is how many
-    pages came out before this attempt. ``active`` and ``deferred`` are numbers of pages: of those that are being worked
-    on, and of those to be asked for again later. ``error`` is the sentence with which an attempt failed or was stopped.
+    ``started`` is when this attempt began, ``advanced`` when it last came further, ``updated`` the present; all know
+    their time zone. ``resumed`` is how many pages came out before this attempt. ``active`` and ``deferred`` are numbers
+    of pages: of those that are being worked on, and of those to be asked for again later. ``error`` is the sentence
+    with which an attempt failed or was stopped.
     """
 
     condition: Condition
     stage: Stage
     started: datetime.datetime
+    advanced: datetime.datetime
     updated: datetime.datetime
     attempt: Attempt
     resumed: int = 0
@@ -73,6 +75,7 @@ def document(ledger: Ledger, run: Run, standing: Standing) -> Document:
         "stage": standing.stage,
         "error": standing.error,
         "started": utc(standing.started),
+        "advanced": utc(standing.advanced),
         "updated": utc(standing.updated),
         "attempt": {"failures": standing.attempt.failures, "limit": standing.attempt.limit},
         "counts": {
