@@ -174,6 +174,8 @@ def _model_settings(
         example = Words("model_settings: with model: and the name of the model, such as Riksarkivet/yolov9-regions-1")
         yield rules.MODEL_MISSING.at(position, step=step, key=Words("model under model_settings"), example=example)
         return
+    if not model.pins:
+        yield rules.MODEL_WITHOUT_PIN.at(document.at((*place[:-1], "model")), model=Words(model.name))
     loose = []
     for pin in model.pins:
         if len(pin) > 1 and pin[0] in found and not isinstance(found[pin[0]], Mapping):

@@ -83,3 +83,11 @@ ID_RESERVED = Rule(
     "a pipeline cannot be called {id}: beside the pipelines' results, the bucket has a folder of that name",
     "rename the file",
 )
+MODEL_WITHOUT_PIN = Rule(
+    "HTR414",
+    "model-cannot-be-pinned",
+    "A model's class takes a revision",
+    "the class {model} has no place for a revision, so that its weights cannot be pinned to a commit",
+    "use a model of another class; the platform's policies may refuse this one",
+    level="warning",
+)
