@@ -104,9 +104,11 @@ def _what(data: object, address: str) -> tuple[str, str]:
     if kind in _OTHERS:
         parents = listed(data.get("partOf")) + listed(data.get("within"))
         part_of = [parent for entry in parents if (parent := address_of(entry, address))]
-        manifests = [address_of(entry, address) for entry in parents if type_of(entry) == "manifest"]
+        manifests = [
+            parent for entry in parents if type_of(entry) == "manifest" and (parent := address_of(entry, address))
+        ]
         if part_of:
-            return _OTHERS[kind], f"give what it is part of, {redact.url(manifests[0] or part_of[0])}"
+            return _OTHERS[kind], f"give what it is part of, {redact.url((manifests or part_of)[0])}"
         return _OTHERS[kind], "give the manifest that it is part of"
     if _speaks_of_iiif(data):
         shown = f"of the type {clean(kind, 40)}" if kind else "without a type"
