@@ -32,9 +32,10 @@ check: $(STAMP) ## check formatting, style, types, scripts, workflows and Docker
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks docs tests
-	$(BIN)/shellcheck .ci/run
+	$(BIN)/shellcheck .ci/run action/*.sh
 	$(BIN)/actionlint -shellcheck $(BIN)/shellcheck
-	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/zizmor --offline --quiet .github action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	@for file in $$(git ls-files -co --exclude-standard '*Dockerfile'); do \
 		echo "$(BIN)/hadolint $$file"; $(BIN)/hadolint "$$file" || exit 1; \
 	done
@@ -46,12 +47,14 @@ format: $(STAMP) ## format the code and repair what ruff can
 docs: $(STAMP) ## write the generated parts of the documentation anew
 	$(BIN)/python docs/tables.py
 	$(BIN)/python docs/chart_values.py
+	$(BIN)/python docs/action_inputs.py
 
 lock: $(STAMP) ## resolve the newest versions of all dependencies into requirements/
 	$(COMPILE) --output-file requirements/converter.lock
 	$(COMPILE) --output-file requirements/dev.lock $(WRAPPER) --extra apply --extra local --group dev
 	$(COMPILE) --output-file requirements/wrapper.lock $(WRAPPER) --constraints requirements/dev.lock
 	$(COMPILE) --output-file requirements/statuspage.lock --extra statuspage --constraints requirements/dev.lock
+	$(COMPILE) --output-file requirements/action.lock --extra plan --constraints requirements/dev.lock
 
 COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --custom-compile-command 'make lock'

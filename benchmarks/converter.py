@@ -123,6 +123,15 @@ def check_same_objects(ours: Run, helm: Run, campaigns: int) -> None:
         assert "".join(f"    {line}\n" for line in volumes.splitlines()) in text
 
 
+def change_one(repo: pathlib.Path) -> None:
+    """Makes ``repo`` a git repository in which one campaign is paused since the last commit."""
+    git = ["git", "-C", str(repo), "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    for arguments in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message=campaigns"]):
+        subprocess.run([*git, *arguments], check=True)
+    file = next(repo.glob("campaigns/*.yaml"))
+    file.write_text(f"suspend: true\n{file.read_text()}")
+
+
 Results = dict[tuple[str, int], Run | Stopped]
 
 
@@ -166,6 +175,9 @@ def measure_all(sizes: t.Sequence[int], work: pathlib.Path) -> tuple[dict[str, R
         overlays, output = folder / "kustomize", folder / "kustomize.yaml"
         found["kubectl kustomize", size] = measure([kubectl, "kustomize", overlays], output)
         shutil.rmtree(folder / "kustomize")
+        change_one(repo)
+        planning: list[str | pathlib.Path] = [converter, "plan", repo, "--base", "HEAD"]
+        found["plan, one campaign changed", size] = measure(planning, folder / "plan.md", repeat)
     assert all(isinstance(run, Run) for run in start.values()), start
     return t.cast("dict[str, Run]", start), readers, found
 

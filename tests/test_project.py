@@ -61,7 +61,7 @@ def test_every_text_file_ends_its_lines_as_unix_does_outside_of_test_inputs() ->
     assert [str(file.relative_to(TOP)) for file in bad] == []
 
 
-@pytest.mark.parametrize("lock", ["converter", "wrapper", "dev"])
+@pytest.mark.parametrize("lock", ["action", "converter", "dev", "statuspage", "wrapper"])
 def test_every_package_of_a_lock_file_has_an_exact_version_and_hashes(lock: str) -> None:
     text = (TOP / "requirements" / f"{lock}.lock").read_text(encoding="utf-8")
     assert "://" not in text

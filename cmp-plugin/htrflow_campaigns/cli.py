@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import gc
 import io
 import os
@@ -89,6 +90,22 @@ def parser() -> argparse.ArgumentParser:
         "repo", metavar="REPO", type=pathlib.Path, nargs="?", default=pathlib.Path(), help="the campaigns repo (.)"
     )
     generate.set_defaults(run=_generate)
+
+    plan = commands.add_parser("plan", help="say what a change would run, and what Kubernetes would do")
+    plan.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
+    plan.add_argument("--base", metavar="REV", help="the git revision before the change; without it, everything is new")
+    plan.add_argument("--format", choices=("markdown", "json"), default="markdown", help="how to say it (markdown)")
+    plan.add_argument(
+        "--delivery", choices=("argocd", "apply"), default="argocd", help="how objects reach the cluster (argocd)"
+    )
+    plan.add_argument("--fetch", action="store_true", help="read the manifests of new campaigns and count their pages")
+    plan.add_argument("--fetch-private", action="store_true", help="also ask servers in private networks for manifests")
+    plan.add_argument(
+        "--fetch-seconds", metavar="S", type=_seconds, default=120.0, help="how long servers are asked at most (120)"
+    )
+    plan.add_argument("--seconds-per-page", metavar="S", type=_seconds, help="how long a page takes on one pod")
+    plan.add_argument("--results", metavar="URL", help="the results site, to learn how long a page takes")
+    plan.set_defaults(run=_plan)
 
     local = commands.add_parser("local", help="run a campaigns repo on this machine, without a cluster")
     local.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
@@ -225,6 +242,20 @@ def _generate(options: argparse.Namespace) -> int:
     return EXIT_FINE
 
 
+def _plan(options: argparse.Namespace) -> int:
+    from htrflow_campaigns.plan import command
+
+    names = [field.name for field in dataclasses.fields(command.Options)]
+    chosen = command.Options(**{name: getattr(options, name) for name in names})
+    try:
+        text, good = command.run(chosen, _tree(options.repo), os.environ)
+    except command.PlanError as error:
+        raise _UsageError(str(error)) from None
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return EXIT_FINE if good else EXIT_PROBLEMS
+
+
 def _local(options: argparse.Namespace) -> int:
     try:
         from htrflow_campaigns.local import command
@@ -259,6 +290,16 @@ def _port(text: str) -> int:
 
 def _slots(text: str) -> int:
     return _number(text, 1, 10_000)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to 86400")
+    return seconds
 
 
 def _number(text: str, least: int, most: int) -> int:

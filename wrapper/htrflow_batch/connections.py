@@ -88,20 +88,24 @@ class _Response(http.client.HTTPResponse):
         self.fp = io.BufferedReader(_Reader(sock, self.fp))
 
 
-class _HttpConnection(urllib3.connection.HTTPConnection):
+class HttpConnection(urllib3.connection.HTTPConnection):
+    """A connection whose reads hold to the limits of :func:`limited`."""
+
     response_class = _Response
 
 
-class _HttpsConnection(urllib3.connection.HTTPSConnection):
+class HttpsConnection(urllib3.connection.HTTPSConnection):
+    """The same, encrypted."""
+
     response_class = _Response
 
 
 class _HttpPool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _HttpConnection
+    ConnectionCls = HttpConnection
 
 
 class _HttpsPool(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _HttpsConnection
+    ConnectionCls = HttpsConnection
 
 
 class Adapter(requests.adapters.HTTPAdapter):

@@ -84,6 +84,7 @@ class Fetcher:
         whole_seconds: the limit of one file with its redirects, without the waiting for a turn.
         version: for the ``User-Agent``; that of the installed package otherwise.
         authorities: a file of certificates to trust in place of the usual authorities.
+        adapter: what makes the connections, in place of one that connects to any server.
 
     Raises:
         errors.PermanentError: the contact or a header cannot be sent in HTTP.
@@ -100,6 +101,7 @@ class Fetcher:
         whole_seconds: float = 300.0,
         version: str | None = None,
         authorities: pathlib.Path | None = None,
+        adapter: connections.Adapter | None = None,
     ) -> None:
         self._agent = f"htrflow-batch/{version or importlib.metadata.version('htrflow-campaigns')}"
         if contact:
@@ -114,7 +116,7 @@ class Fetcher:
         self._silence = silence_seconds
         self._whole = whole_seconds
         self._verify = str(authorities) if authorities else True
-        self._adapter = connections.Adapter(pool_connections=32, pool_maxsize=32)
+        self._adapter = adapter or connections.Adapter(pool_connections=32, pool_maxsize=32)
 
     def fetch(self, url: str, *, limit_bytes: int, kind: Kind) -> Fetched:
         """The file at an address, checked to be whole and to be what was asked for.

@@ -23,7 +23,7 @@ def report(outcome: Outcome) -> str:
             "warnings": outcome.count("warning"),
             "files": outcome.files,
         },
-        "problems": [_entry(problem) for problem in outcome.problems],
+        "problems": [entry(problem) for problem in outcome.problems],
     }
     return json.dumps(data, indent=2) + "\n"
 
@@ -33,7 +33,8 @@ def docs(rule_id: str) -> str:
     return f"docs/rules.md#{rule_id.lower()}"
 
 
-def _entry(problem: Problem) -> dict[str, t.Any]:
+def entry(problem: Problem) -> dict[str, t.Any]:
+    """One problem, as ``$defs/problem`` of the schema describes it."""
     rule, position = problem.rule, problem.position
     return {
         "rule": rule.id,

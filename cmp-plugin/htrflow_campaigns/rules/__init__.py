@@ -1,7 +1,8 @@
 """Every sentence that the converter can say about a campaigns repo, each with a stable id.
 
 The first digit of an id tells what it speaks of: 0 the files and their YAML, 1 their structure, 2 ``converter.yaml``,
-3 campaigns, 4 pipelines, 5 the change against a base revision, 6 what is rendered, 7 the values of the chart. An id is never used again.
+3 campaigns, 4 pipelines, 5 the change against a base revision, 6 what is rendered, 7 the values of the chart, 8 what
+``plan --fetch`` finds of manifests (:mod:`htrflow_campaigns.plan.rules`). An id is never used again.
 """
 
 from __future__ import annotations
