@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import secrets
 import subprocess
+import sys
 import typing as t
 
 import pytest
@@ -78,6 +80,62 @@ def test_every_command_of_the_troubleshooting_page_works(
         assert done.returncode == 0, f"{asked}\n{done.stderr}"
         ran += 1
     assert ran >= 8
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_installation_lead_to_a_campaign_in_the_queue(
+    cluster: Cluster, tmp_path: pathlib.Path
+) -> None:
+    skipping.require("kubectl")
+    name = f"install-{secrets.token_hex(4)}"
+    environ = {
+        "KUBECONFIG": str(cluster.admin),
+        "HOME": str(tmp_path),
+        "PATH": f"{pathlib.Path(sys.executable).parent}:{tools.find('kubectl').parent}:{os.environ['PATH']}",
+        "ACCESS_KEY": "team-key",
+        "SECRET_KEY": "0123456789",
+    }
+    page = _page("install.md")
+    (values,) = re.findall(r"<!-- values -->\n```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "values.yaml").write_text(values, encoding="utf-8")
+    ran = []
+    try:
+        for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL):
+            for line in block.splitlines():
+                program = line.removeprefix("$ ").split(" ")[0]
+                if program not in ("kubectl", "printf", "htrflow-campaigns"):
+                    continue
+                if "validate" in line:
+                    # Here the page says to write into converter.yaml what the notes of the chart said.
+                    _settle(tmp_path / "my-campaigns/converter.yaml", values, name)
+                command = line.removeprefix("$ ").replace("namespace htr-batch", f"namespace {name}")
+                done = subprocess.run(
+                    ["bash", "-c", command],
+                    cwd=tmp_path,
+                    env=environ,
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                    check=False,
+                )
+                assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+                ran.append(program)
+        assert set(ran) == {"kubectl", "printf", "htrflow-campaigns"}
+        assert cluster.api.get("batch/v1/Job", "example", name)["spec"]["suspend"] is True
+        secret = cluster.api.get("v1/Secret", "htr-batch-s3", name)
+        assert set(secret["data"]) == {"S3_BUCKET", "S3_ENDPOINT", "credentials"}
+    finally:
+        cluster.api.delete("v1/Namespace", name)
+
+
+def _settle(converter: pathlib.Path, values: str, namespace: str) -> None:
+    """Sets what ``docs/install.md`` says to set, to what the values of its example are."""
+    text = converter.read_text(encoding="utf-8")
+    chosen = {"namespace": namespace, "window": 4, "results_url": yaml.safe_load(values)["resultsUrl"]}
+    for key, value in chosen.items():
+        text, found = re.subn(rf"^#?{key}:.*$", f"{key}: {value}", text, count=1, flags=re.MULTILINE)
+        assert found, key
+    converter.write_text(text, encoding="utf-8")
 
 
 def test_the_values_of_the_installation_make_a_release(tmp_path: pathlib.Path) -> None:
