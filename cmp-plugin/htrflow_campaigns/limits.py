@@ -27,7 +27,7 @@ PIPELINE_ID_CHARACTERS = 52
 
 #: Volumes in one campaign, which is ten Jobs. They bound what is held in memory for one file.
 CAMPAIGN_VOLUMES = 100_000
-#: Volumes in one Job: the API server takes no more failed indexes for one Job.
+#: Volumes in one Job. The API server takes 100 000; a smaller Job keeps its status, its list and its pods readable.
 PART_VOLUMES = 10_000
 #: `volumes.txt` of one ConfigMap, which may hold 1 MiB in all.
 PART_BYTES = 900 * KIB

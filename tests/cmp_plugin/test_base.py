@@ -102,10 +102,10 @@ def test_a_changed_list_of_volumes_is_named_where_it_changed(
         ("- R0001203", "- 'R0001203'"),
         ("  - R0001203\n  - R0001204\n  - R0001205\n", "  [R0001203, R0001204, R0001205]\n"),
         ("- R0001204", "- {id: R0001204, manifest: 'https://iiif.example.org/R0001204/manifest'}"),
-        ("pipeline: demo-v1\n", "pipeline: demo-v1\npriority: htr-idle\nfinished: true\n"),
+        ("pipeline: demo-v1\n", "pipeline: demo-v1\nfinished: true\n"),
         ("pipeline: demo-v1\n", "pipeline: demo-v1\nsuspend: true\n"),
     ],
-    ids=["comments", "white-space", "quotes", "flow-style", "written-out", "priority", "pause"],
+    ids=["comments", "white-space", "quotes", "flow-style", "written-out", "finished", "pause"],
 )
 def test_a_change_that_leaves_the_volumes_as_they_are_is_fine(base: Repo, change: tuple[str, str]) -> None:
     edit(base, "campaigns/letters.yaml", *change)

@@ -83,7 +83,8 @@ def test_a_fault_in_a_file_is_never_put_at_the_files_start_unless_it_is_there() 
         ("HTR503-recipe-changed/many-campaigns", "HTR503"): "image:",
         # The campaign has no window any more: no line of it is at fault.
         ("HTR504-window-changed/window-deleted", "HTR504"): "pipeline:",
-        # Of a key that is not there.
+        # Of keys that are not there.
+        ("HTR508-priority-removed/removed", "HTR508"): "pipeline:",
         ("HTR701-chart-differs/many", "HTR701"): "namespace:",
     }
 

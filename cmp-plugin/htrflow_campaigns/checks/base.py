@@ -69,6 +69,7 @@ class BaseComparison:
         elif campaign.volumes != before.volumes:
             yield _volumes_problem(document, campaign, before)
         yield from self._window(document, campaign, before, *pair)
+        yield from _priority(document, campaign, before)
 
     def end(self) -> t.Iterator[Problem]:
         """The problems of settings that reach campaigns, once all campaigns are seen."""
@@ -125,6 +126,14 @@ class BaseComparison:
             position = document.at(("window",), key=after.window is None)
             campaigns = Words(f"the campaign {structure.label([after.name])}")
             yield rules.WINDOW_CHANGED.at(position, campaigns=campaigns, before=was, after=is_)
+
+
+def _priority(document: Document, after: Campaign, before: Campaign) -> t.Iterator[Problem]:
+    if before.priority and not after.priority:
+        position, plain = document.at(("pipeline",), key=True), Words(before.priority)
+        yield rules.PRIORITY_REMOVED.at(position, campaign=after.name, before=before.priority, before_plain=plain)
+    elif after.priority and not before.priority:
+        yield rules.PRIORITY_ADDED.at(document.at(("priority",)), campaign=after.name, after=after.priority)
 
 
 def _pods(campaign: Campaign, converter: Converter) -> int:

@@ -56,3 +56,18 @@ NAMESPACE_CHANGED = Rule(
     "leave the namespace as it was, unless that is meant",
     level="warning",
 )
+PRIORITY_REMOVED = Rule(
+    "HTR508",
+    "priority-removed",
+    "A campaign that has a priority keeps one",
+    "the campaign {campaign} loses its priority {before}, and Kueue lets no priority be removed: every sync would fail",
+    "write priority: {before_plain} again, or another one",
+)
+PRIORITY_ADDED = Rule(
+    "HTR509",
+    "priority-added",
+    "A running campaign gets no priority",
+    "the campaign {campaign} gets the priority {after}, which Kueue takes while the campaign waits and refuses while it runs",
+    "delete the line if the campaign runs",
+    level="warning",
+)

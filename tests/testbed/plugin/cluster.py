@@ -72,16 +72,26 @@ class Cluster:
 
 def start(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
     """Starts a cluster in a folder, and returns what :func:`join` needs."""
+    state, kueue = start_with_kueue(run, folder)
+    kueue.close()
+    return state
+
+
+def start_with_kueue(
+    run: Run, folder: pathlib.Path, settings: t.Mapping[str, t.Any] | None = None
+) -> tuple[dict[str, t.Any], Kueue]:
+    """As :func:`start`, with the Kueue, whose ``settings`` replace keys of the configuration that comes with it."""
     control_plane = ControlPlane(run, folder)
     control_plane.start()
-    api = Api(control_plane.admin)
+    (folder / "kueue").mkdir()
+    kueue = Kueue(run, folder / "kueue", control_plane, settings)
     try:
-        (folder / "kueue").mkdir()
-        Kueue(run, folder / "kueue", control_plane, api).start()
-        furnish(api)
-    finally:
-        api.close()
-    return {"folder": str(folder), "server": control_plane.server}
+        kueue.start()
+        furnish(kueue.api)
+    except BaseException:
+        kueue.close()
+        raise
+    return {"folder": str(folder), "server": control_plane.server}, kueue
 
 
 def join(run: Run, state: t.Mapping[str, t.Any], folder: pathlib.Path) -> Cluster:

@@ -28,8 +28,17 @@ _FIRST = ("Namespace", "CustomResourceDefinition")
 class Kueue:
     """One Kueue, with its files in one folder."""
 
-    def __init__(self, run: Run, folder: pathlib.Path, control_plane: ControlPlane, api: Api) -> None:
-        self._run, self._folder, self._control_plane, self._api = run, folder, control_plane, api
+    def __init__(
+        self,
+        run: Run,
+        folder: pathlib.Path,
+        control_plane: ControlPlane,
+        settings: t.Mapping[str, t.Any] | None = None,
+    ) -> None:
+        """``settings`` replace keys of the configuration that comes with Kueue."""
+        self._run, self._folder, self._control_plane = run, folder, control_plane
+        self.api = Api(control_plane.admin)
+        self._settings = settings or {}
         ports = processes.free_ports(4)
         self._webhook_port, self._visibility_port, self._health_port, self._metrics_port = ports
         self._certificates = folder / "certificates"
@@ -42,15 +51,27 @@ class Kueue:
         for item in objects:
             if item["kind"] == "CustomResourceDefinition":
                 self._established(item["metadata"]["name"])
-        process = self._spawn(next(item for item in objects if item["kind"] == "ConfigMap"))
-        process.wait_until(self._mount_certificates)
-        process.wait_until(self._ready)
+        self._shipped = next(item for item in objects if item["kind"] == "ConfigMap")
+        self._process = self._spawn(self._shipped)
+        self._process.wait_until(self._mount_certificates)
+        self._process.wait_until(self._ready)
+
+    def restart(self, settings: t.Mapping[str, t.Any]) -> None:
+        """Ends the process and starts it with other settings. Raises :class:`processes.StartError`."""
+        self._process.stop()
+        self._settings = settings
+        self._process = self._spawn(self._shipped)
+        self._process.wait_until(self._ready)
+
+    def close(self) -> None:
+        """Ends the connections; Kueue goes on."""
+        self.api.close()
 
     def _create(self, objects: list[Object]) -> None:
         at_once = 4
 
         def create(part: int) -> None:
-            api = self._api.again()
+            api = self.api.again()
             for item in objects[part::at_once]:
                 api.create(self._at_home(item))
             api.close()
@@ -79,7 +100,7 @@ class Kueue:
 
     def _mount_certificates(self) -> bool:
         """Copies what Kueue put into its Secret to where a kubelet would mount that, and says whether it did."""
-        data = self._api.get("v1/Secret", _SECRET, NAMESPACE).get("data", {})
+        data = self.api.get("v1/Secret", _SECRET, NAMESPACE).get("data", {})
         if "tls.crt" not in data:
             return False
         self._certificates.mkdir(exist_ok=True)
@@ -94,6 +115,7 @@ class Kueue:
         config["webhook"] = {"host": "127.0.0.1", "port": self._webhook_port, "certDir": str(self._certificates)}
         config["leaderElection"] = {"leaderElect": False}
         config["visibilityServer"] = {"bindAddress": "127.0.0.1", "bindPort": self._visibility_port}
+        config |= self._settings
         file = self._folder / "kueue.yaml"
         file.write_text(yaml.safe_dump(config), encoding="utf-8")
         identity = self._folder / "kueue.kubeconfig"
@@ -106,19 +128,19 @@ class Kueue:
         try:
             if not requests.get(f"http://127.0.0.1:{self._health_port}/readyz", timeout=5).ok:
                 return False
-            self._api.create(_job(), dry_run=True)
-            self._api.request("GET", "/apis/visibility.kueue.x-k8s.io/v1beta2")
+            self.api.create(_job(), dry_run=True)
+            self.api.request("GET", "/apis/visibility.kueue.x-k8s.io/v1beta2")
         except (requests.RequestException, ApiError):
             return False
         return True
 
     def _established(self, name: str) -> None:
         def established() -> bool:
-            found = self._api.get("apiextensions.k8s.io/v1/CustomResourceDefinition", name)
+            found = self.api.get("apiextensions.k8s.io/v1/CustomResourceDefinition", name)
             conditions: list[Object] = found.get("status", {}).get("conditions") or []
             return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
 
-        self._api.wait_for(established, f"the kind {name} is served")
+        self.api.wait_for(established, f"the kind {name} is served")
 
 
 def _job() -> dict[str, t.Any]:

@@ -67,14 +67,14 @@ class Namespace:
         # Made by a controller, and a pod is refused before.
         self.api.wait_for(lambda: self.api.find("v1/ServiceAccount", account, self.name), f"service account {account}")
 
-    def quota(self, *, gpu: int = 100, cpu: int = 1000, memory: str = "4000Gi") -> None:
-        """Sets how much the Jobs of the namespace may use at once."""
+    def quota(self, *, gpu: int = 100, cpu: int = 1000, memory: str = "4000Gi", flavor: str = _FLAVOR) -> None:
+        """Sets how much the Jobs of the namespace may use at once, and of which flavor."""
         resources = [
             {"name": name, "nominalQuota": str(limit)} for name, limit in (("cpu", cpu), ("memory", memory), (GPU, gpu))
         ]
         group = {
             "coveredResources": [row["name"] for row in resources],
-            "flavors": [{"name": _FLAVOR, "resources": resources}],
+            "flavors": [{"name": flavor, "resources": resources}],
         }
         selector = {"matchLabels": {"kubernetes.io/metadata.name": self.name}}
         self.api.apply(
