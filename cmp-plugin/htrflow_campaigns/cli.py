@@ -28,7 +28,7 @@ class _UsageError(Exception):
 
 
 def main(arguments: t.Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0 fine, 1 problems found or nothing done, 2 wrong usage."""
+    """Runs one command and returns its exit code, which :func:`parser` describes."""
     # Short-lived, and without reference cycles worth collecting; with a million small values the collector takes longer
     # than the work.
     gc.disable()
@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="htrflow-campaigns",
         description="Checks a campaigns repo and turns it into Kubernetes objects.",
-        epilog="Exit codes: 0 fine, 1 problems found or nothing done, 2 wrong usage.",
+        epilog="Exit codes: 0 fine, 1 problems found or nothing done, 2 wrong usage, 3 (apply) some objects were left.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -106,6 +106,20 @@ def parser() -> argparse.ArgumentParser:
     plan.add_argument("--seconds-per-page", metavar="S", type=_seconds, help="how long a page takes on one pod")
     plan.add_argument("--results", metavar="URL", help="the results site, to learn how long a page takes")
     plan.set_defaults(run=_plan)
+
+    apply = commands.add_parser("apply", help="bring a cluster to what a campaigns repo says, without Argo CD")
+    apply.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
+    apply.add_argument("--prune", action="store_true", help="delete what the repo does not have, at the end")
+    apply.add_argument("--allow-empty", action="store_true", help="let --prune delete everything for an empty repo")
+    apply.add_argument("--namespace", metavar="NS", help="stop if converter.yaml names another namespace")
+    apply.add_argument(
+        "--pause-wait", metavar="S", type=_seconds, default=10.0,
+        help="how long Kueue has to take up new campaigns that are paused (10)",
+    )  # fmt: skip
+    apply.add_argument("--dry-run", action="store_true", help="only say what would be sent, without the cluster")
+    apply.add_argument("--out", metavar="DIR", type=pathlib.Path, help="also write the objects into this folder")
+    apply.add_argument("--kubeconfig", metavar="FILE", type=pathlib.Path, help="how to reach the cluster (as kubectl)")
+    apply.set_defaults(run=_apply)
 
     local = commands.add_parser("local", help="run a campaigns repo on this machine, without a cluster")
     local.add_argument("repo", metavar="REPO", type=pathlib.Path, help="the campaigns repo")
@@ -254,6 +268,30 @@ def _plan(options: argparse.Namespace) -> int:
     sys.stdout.write(text)
     sys.stdout.flush()
     return EXIT_FINE if good else EXIT_PROBLEMS
+
+
+def _apply(options: argparse.Namespace) -> int:
+    try:
+        from htrflow_campaigns.apply import command
+    except ModuleNotFoundError as error:
+        raise _UsageError(
+            f"{error.name} is not installed — install htrflow-campaigns with its extra apply: pip install"
+            " 'htrflow-campaigns[apply]'"
+        ) from None
+
+    # Further tries of requests leave cycles behind.
+    gc.enable()
+    names = [field.name for field in dataclasses.fields(command.Options)]
+    chosen = command.Options(**{name: getattr(options, name) for name in names})
+    wanted = command.read(_tree(options.repo))
+    if wanted is None:
+        return EXIT_PROBLEMS
+    if options.out is not None and (code := _render(options)) != EXIT_FINE:
+        return code
+    try:
+        return command.run(chosen, wanted)
+    except command.ApplyError as error:
+        raise _UsageError(str(error)) from None
 
 
 def _local(options: argparse.Namespace) -> int:

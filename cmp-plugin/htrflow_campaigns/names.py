@@ -15,6 +15,8 @@ PART_LABEL = f"{LABEL_DOMAIN}/part"
 PIPELINE_SHA256_ANNOTATION = f"{LABEL_DOMAIN}/pipeline-sha256"
 RECIPE_SHA256_ANNOTATION = f"{LABEL_DOMAIN}/recipe-sha256"
 SIZE_ANNOTATION = f"{LABEL_DOMAIN}/size"
+#: On a campaign's ConfigMap: the Job that ``apply`` created of it.
+JOB_UID_ANNOTATION = f"{LABEL_DOMAIN}/job-uid"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 

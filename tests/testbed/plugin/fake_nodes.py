@@ -76,6 +76,15 @@ class FakeNodes:
         killed = kubelet.containers(found, Life(exit_code=_KILLED), ended=True)
         self._report(self._api, found, {**ending, **killed}, condition)
 
+    def end(self, pod: str, life: Life | None = None) -> None:
+        """Ends a pod that runs for ever, as its life would: by default well."""
+        found = self._api.get("v1/Pod", pod, self._namespace)
+        with self._changed:
+            known = self._pods[found["metadata"]["uid"]]
+            known.life = life or Life()
+            self._later(0, lambda: self._end(found["metadata"]["uid"]))
+            self._changed.notify()
+
     def start(self) -> None:
         """Begins to act on pods."""
         for thread in self._threads:
