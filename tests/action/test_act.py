@@ -12,6 +12,9 @@ from tests.action.acting import Runner
 from tests.action.github_server import GitHub
 from tests.action.runner import ALLOWED, CAMPAIGN, DIGEST, Workspace, pipeline
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Tool = t.Callable[[str], pathlib.Path]
 
 

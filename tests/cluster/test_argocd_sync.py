@@ -19,6 +19,9 @@ from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.namespace import Namespace
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Flavor = t.Callable[[Namespace], None]
 
 _POOL = {"example.org/pool": "letters"}

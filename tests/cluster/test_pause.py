@@ -14,6 +14,9 @@ from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.namespace import Namespace
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 
 def _idle(namespace: Namespace, name: str) -> bool:
     """Whether Kueue has admitted a campaign with no pods, which is how a paused one looks."""

@@ -14,6 +14,9 @@ from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.namespace import Namespace
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 _JOB = "batch/v1/Job"
 _PRIORITY = "kueue.x-k8s.io/priority-class"
 

@@ -10,6 +10,9 @@ import pytest
 from tests.helm import kyverno_cli, policy_files
 from tests.helm.kyverno_cli import KyvernoError, Object
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Tool = t.Callable[[str], pathlib.Path]
 
 

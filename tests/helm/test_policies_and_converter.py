@@ -6,12 +6,16 @@ import pathlib
 import re
 import typing as t
 
+import pytest
 import yaml
 
 from htrflow_campaigns import htrflow_steps
 from htrflow_campaigns.checks import pipeline as converter
 from tests.helm import kyverno_cli, policy_files
 from tests.helm.kyverno_cli import Object, Row
+
+#: They take long together.
+pytestmark = pytest.mark.slow
 
 Tool = t.Callable[[str], pathlib.Path]
 

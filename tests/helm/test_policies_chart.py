@@ -16,6 +16,9 @@ from tests.helm import kyverno_cli, policy_files, schemas
 from tests.helm.chart import Helm
 from tests.helm.kyverno_cli import KyvernoError, Object
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Tool = t.Callable[[str], pathlib.Path]
 
 _QUOTA = {"flavor": "gpu", "nominal": {"cpu": 100, "memory": "400Gi", "gpu": 20}}

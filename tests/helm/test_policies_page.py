@@ -9,8 +9,13 @@ import subprocess
 import sys
 import typing as t
 
+import pytest
+
 from tests.helm import policy_files
 from tests.helm.chart import TOP
+
+#: They take long together.
+pytestmark = pytest.mark.slow
 
 Tool = t.Callable[[str], pathlib.Path]
 

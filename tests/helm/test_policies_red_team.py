@@ -15,6 +15,9 @@ import yaml
 from tests.helm import kyverno_cli, policy_files
 from tests.helm.kyverno_cli import Object, Row
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Tool = t.Callable[[str], pathlib.Path]
 Change = t.Callable[[Object], object]
 

@@ -15,6 +15,9 @@ from tests.helm.chart import Helm
 from tests.helm.kyverno_cli import Object, Row, Run
 from tests.helm.registry import Registry
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 Tool = t.Callable[[str], pathlib.Path]
 
 _UNSIGNED = "images without a signature of the trusted key or identity: "

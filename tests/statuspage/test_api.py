@@ -140,6 +140,7 @@ def test_every_answer_is_what_its_schema_says(site: str) -> None:
         _validator(described, "Error").validate({"error": "a", "more": 1})
 
 
+@pytest.mark.slow
 def test_every_state_of_a_campaign_and_every_trouble_is_what_the_schemas_say(data: pathlib.Path) -> None:
     described = description(login=False)
     seen: set[str] = set()

@@ -17,6 +17,9 @@ from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
 if t.TYPE_CHECKING:
     from playwright.sync_api import Page
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 WAITING = "#campaign-demo-waiting"
 
 

@@ -531,6 +531,7 @@ def test_nothing_secret_is_logged(own_s3: OwnStore, caplog: pytest.LogCaptureFix
         assert not [line for line in lines if secret in line]
 
 
+@pytest.mark.slow
 def test_a_slow_login_is_given_up(s3: Store) -> None:
     with site(place(s3)) as where:
         started = time.monotonic()

@@ -229,6 +229,7 @@ def test_whatever_is_away_the_site_shows_a_page_with_a_sentence(
         assert "6 of 7" in text(volume)
 
 
+@pytest.mark.slow
 def test_results_that_are_cut_off_or_nonsense_are_shown_as_far_as_they_can_be(
     stage: Stage, results: pathlib.Path
 ) -> None:

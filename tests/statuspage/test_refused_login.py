@@ -17,6 +17,9 @@ from tests.statuspage.served import served
 from tests.testbed.plugin.browser import Browser
 from tests.testbed.plugin.s3 import Store
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 SENTENCE = {
     "sv-SE": "Lagringen känner inte till användarnamnet med det lösenordet.",
     "en-GB": "The store does not know this user name with this password.",

@@ -102,6 +102,7 @@ def test_no_link_and_no_redirect_of_an_odd_address_leads_to_another_site(site: S
                 assert hosts == {urllib.parse.urlsplit(site.url).netloc}
 
 
+@pytest.mark.slow
 def test_hostile_objects_of_the_bucket_run_nothing_and_read_nothing(site: Site, s3: Store, browser: Browser) -> None:
     run = "document.documentElement.setAttribute('data-ran','yes');fetch('/api/v1/campaigns');fetch('/ran')"
     xhtml = f'<html xmlns="http://www.w3.org/1999/xhtml"><body><script>{run}</script>text</body></html>'

@@ -10,6 +10,9 @@ import pytest
 from tests.cmp_plugin.apply.api_proxy import CUT, Asked, Fault, Proxy
 from tests.cmp_plugin.apply.teams import LEASE, Team
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 
 class _Times:
     """A fault for the first so many requests of which ``what`` is a part."""

@@ -20,6 +20,9 @@ from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.namespace import Namespace
 from tests.testbed.plugin.run import Run
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 _LONG_AGO = "2001-01-01T00:00:00.000000Z"
 
 

@@ -15,6 +15,9 @@ from htrflow_campaigns.apply.lease import Lease, TakenError
 from tests.cmp_plugin.apply.api_proxy import Asked, Fault, Proxy
 from tests.cmp_plugin.apply.teams import LEASE, Team
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def client(team: Team) -> t.Iterator[Client]:

@@ -16,6 +16,9 @@ from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FOREVER, FakeNodes
 from tests.testbed.plugin.kubelet import Life
 
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def account(cluster: Cluster, team: Team, tool: t.Callable[[str], pathlib.Path]) -> pathlib.Path:
