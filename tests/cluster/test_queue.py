@@ -104,9 +104,14 @@ def test_a_campaign_gives_quota_back_as_fewer_volumes_are_left_than_its_window_h
     ended = {"0": Life(), "1": Life(exit_code=13)}
     fake_nodes.play(lambda pod: ended.get(index_of(pod), Life(running=None)))
     namespace.create_all(repo.of("first"))
-    # Two have ended and three are left, which is the window.
-    namespace.wait_for(lambda: len(observed.running(namespace, "first")) == 3, "three volumes are left")
-    assert namespace.job("first")["status"]["failedIndexes"] == "1"
+
+    def ends() -> tuple[str, str]:
+        status = namespace.job("first")["status"]
+        return status.get("completedIndexes", ""), status.get("failedIndexes", "")
+
+    # Two have ended and three are left, which is the window. At first three run as well, two of which are to end.
+    namespace.wait_for(lambda: ends() == ("0", "1"), "two volumes have ended", 60)
+    namespace.wait_for(lambda: len(observed.running(namespace, "first")) == 3, "three volumes are left", 60)
     assert observed.gpus(namespace) == 3
     assert observed.workload(namespace, "first")["status"].get("reclaimablePods") is None
 
