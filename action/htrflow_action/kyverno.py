@@ -14,7 +14,7 @@ import re
 import subprocess
 import typing as t
 
-from htrflow_action import made, report
+from htrflow_action import made, program, report
 from htrflow_action.made import Made, Sources
 from htrflow_action.policies import NO_CANARY, Object, Policies, Policy, canaries
 from htrflow_action.report import Identity, Row
@@ -106,16 +106,7 @@ def _rows(command: t.Sequence[str]) -> list[Row]:
 def _run(command: t.Sequence[str]) -> subprocess.CompletedProcess[str]:
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
     try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="replace",
-            env=environment,
-            timeout=_SECONDS,
-            check=False,
-        )
+        return program.run(command, environment, _SECONDS)
     except subprocess.TimeoutExpired:
         raise KyvernoError(f"Kyverno took more than {_SECONDS} seconds") from None
     except OSError as error:

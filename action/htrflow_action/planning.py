@@ -12,6 +12,7 @@ import subprocess
 import sys
 import typing as t
 
+from htrflow_action import program
 from htrflow_action.kyverno import plain
 from htrflow_campaigns.problems import Position, Problem, Rule
 
@@ -37,16 +38,7 @@ def plan(folder: pathlib.Path, base: str, fetch: bool) -> Planned:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ACTIONS_"))}
     environment["PYTHONPATH"] = str(pathlib.Path(__file__).parent.parent)
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="replace",
-            env=environment,
-            timeout=_SECONDS,
-            check=False,
-        )
+        done = program.run(command, environment, _SECONDS)
     except subprocess.TimeoutExpired:
         raise PlanError(f"the plan took more than {_SECONDS} seconds") from None
     if done.returncode:
