@@ -15,6 +15,7 @@ from htrflow_campaigns.apply.wanted import Part
 from htrflow_campaigns.objects.pod import Object
 
 _LOOK = 0.2
+_GONE = 404
 
 
 class Pauses:
@@ -35,11 +36,9 @@ class Pauses:
     def _one(self, part: Part, job: Object) -> None:
         thing = f"Job/{part.name}"
         try:
-            workloads = self._workloads(part, job)
-            for workload in workloads:
-                if live.is_active(workload) == part.suspend:
-                    self._set(workload, not part.suspend)
-                    self._report.done("paused" if part.suspend else "resumed", thing)
+            workloads, turned = self._turn(part, job)
+            if turned:
+                self._report.done("paused" if part.suspend else "resumed", thing)
         except RefusedError as error:
             if part.suspend:
                 sentence = f"the pause is not enforced: {error} — see to it, and run apply again"
@@ -53,6 +52,26 @@ class Pauses:
                 " Kueue runs and the priority class exists, and run apply again"
             )
             self._report.unenforced(thing, f"{thing}: {sentence}")
+
+    def _turn(self, part: Part, job: Object) -> tuple[list[Object], bool]:
+        """The Workloads of a Job, set as they should be, and whether one was not.
+
+        Kueue replaces the Workload of a Job whose number of pods has changed, so one that is gone is looked for again.
+        """
+        turned = False
+        while True:
+            workloads = self._workloads(part, job)
+            try:
+                for workload in workloads:
+                    if live.is_active(workload) == part.suspend:
+                        turned = True
+                        self._set(workload, not part.suspend)
+                return workloads, turned
+            except RefusedError as error:
+                if error.status != _GONE or time.monotonic() >= self._until:
+                    raise
+            time.sleep(_LOOK)
+            self._keep()
 
     def _workloads(self, part: Part, job: Object) -> list[Object]:
         """The Workloads of a Job; those of one that is to pause are waited for."""
