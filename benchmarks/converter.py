@@ -14,24 +14,20 @@ import argparse
 import json
 import os
 import pathlib
-import platform
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 import typing as t
 import venv
 
 from benchmarks.measure import Run, Stopped, measure
+from benchmarks.page import publish
 from benchmarks.yaml_readers import measure_readers
 from tests import tools
 
 TOP = pathlib.Path(__file__).parent.parent
-PAGE = TOP / "docs" / "benchmarks.md"
 VOLUMES = 200
 SIZES = (100, 1000, 5000)
-_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
 _IMAGE = "registry.example.org/htrflow-batch@sha256:" + "0123456789abcdef" * 4
 
 
@@ -230,13 +226,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         start, readers, found = measure_all(options.campaigns, pathlib.Path(work))
     text = tables(start, readers, found, options.campaigns)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    text = f"Measured {time.strftime('%Y-%m-%d')} on {machine}.\n\n{text}"
-    sys.stdout.write(text + "\n")
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+    publish("measured", "", text, write=options.write)
 
 
 if __name__ == "__main__":

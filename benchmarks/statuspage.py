@@ -13,22 +13,19 @@ import contextlib
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
-import time
 import typing as t
 
 from benchmarks import site_results
+from benchmarks.page import publish
 from benchmarks.site_cluster import Cluster
 from benchmarks.site_measured import TOP, Load, Loaded, server, under_load, without_cache
 from benchmarks.site_objects import VOLUMES
 from tests.testbed.plugin import s3
 from tests.testbed.plugin.run import Run
 
-PAGE = TOP / "docs" / "benchmarks.md"
-_BEGIN, _END = "<!-- status site: begin -->", "<!-- status site: end -->"
 _SHARES = (0.5, 0.95, 0.99)
 Plain = tuple[dict[str, float], float, float]
 
@@ -119,16 +116,10 @@ def main() -> None:
     load = Load(options.campaigns, options.rate, options.seconds, options.settle)
     text = tables(*measure(load))
     pods = sum(len(campaign.pods) for campaign in Cluster(load.campaigns).campaigns)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
     size = (
         f"{load.campaigns} campaigns, {load.campaigns * VOLUMES} volumes, {pods} pods, {load.rate:g} requests a second"
     )
-    text = f"Measured {time.strftime('%Y-%m-%d')} on {machine}: {size} for {load.seconds:g} s.\n\n{text}"
-    sys.stdout.write(text + "\n")
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+    publish("status site", f"{size} for {load.seconds:g} s", text, write=options.write)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,14 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import re
 import sys
 import tempfile
-import time
 import typing as t
 
 import yaml
 
+from benchmarks.page import publish
 from benchmarks.watched import Watched
 from tests.models import drawing, hub, pipeline
 from tests.testbed.plugin import s3
@@ -33,10 +32,8 @@ from tests.testbed.plugin.run import Run as Testbed
 from tests.wrapper.pods import Pod
 
 TOP = pathlib.Path(__file__).parent.parent
-PAGE = TOP / "docs" / "benchmarks.md"
 PAGES, ROUNDS = 100, 4
 BATCHES = (1, 4, 16)
-_BEGIN, _END = "<!-- wrapper: begin -->", "<!-- wrapper: end -->"
 _QUALITY = 90
 #: Seeds from here on are of no page that the models learnt from.
 _UNSEEN = 2_000_000
@@ -229,15 +226,7 @@ def main() -> None:
         finally:
             bench.close()
     text = tables(found, ours, model, options.pages)
-    machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    text = (
-        f"Measured {time.strftime('%Y-%m-%d')} on {machine}: {options.pages} pages, {options.rounds} rounds.\n\n{text}"
-    )
-    sys.stdout.write(text + "\n")
-    if options.write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        PAGE.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}", encoding="utf-8")
+    publish("wrapper", f"{options.pages} pages, {options.rounds} rounds", text, write=options.write)
 
 
 if __name__ == "__main__":
