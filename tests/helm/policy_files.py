@@ -13,7 +13,7 @@ import typing as t
 import yaml
 
 from tests.helm import kyverno_cli
-from tests.helm.chart import CHART
+from tests.helm.chart import CHART, TOP
 from tests.helm.kyverno_cli import Object, Row
 
 Quality = t.Literal["good", "bad"]
@@ -29,6 +29,8 @@ ABOUT_USERS = "htr-apply-identity"
 #: The policies that read a pipeline, and say nothing of a ConfigMap without one.
 OF_PIPELINES = ("model-classes", "model-settings", "models-pinned", "pipeline-form", "processors-pinned")
 
+_EXCEPTION = re.compile(r"```yaml\n(apiVersion: policies[.]kyverno[.]io/v1\n.*?)```", re.DOTALL)
+
 
 def filled() -> list[Object]:
     """The policies with all their settings filled in."""
@@ -43,6 +45,12 @@ def objects(name: str, quality: Quality) -> list[Object]:
 
 def canaries() -> list[Object]:
     return read(CASES / "canaries.yaml")
+
+
+def exceptions() -> list[Object]:
+    """The exceptions in the documentation of the policies."""
+    page = (TOP / "docs" / "policies.md").read_text(encoding="utf-8")
+    return [yaml.safe_load(text) for text in _EXCEPTION.findall(page)]
 
 
 def read(path: pathlib.Path) -> list[Object]:

@@ -17,7 +17,8 @@ _FLAVOR = "testbed"
 class Release:
     """Two teams in namespaces that the release makes, and the site in one that was there."""
 
-    def __init__(self, helm: Helm, cluster: Cluster) -> None:
+    def __init__(self, helm: Helm, cluster: Cluster, **more: t.Any) -> None:
+        """``more`` are values by their path with dots."""
         mark = secrets.token_hex(3)
         self.cluster, self._helm = cluster, helm
         self._accounts = dict[tuple[str, str], Api]()
@@ -34,6 +35,7 @@ class Release:
             "teams": [{"namespace": team, "quota": quota} for team in self.teams],
             "apply.enabled": True,
             "web.writeRecords": True,
+            **more,
         }
 
     def install(self) -> None:

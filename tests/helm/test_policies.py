@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import collections
+import json
 import pathlib
-import re
 import typing as t
 
 import pytest
@@ -89,10 +89,9 @@ def test_without_its_settings_a_policy_refuses_and_does_not_let_everything_pass(
 
 
 def test_an_exception_of_kyvernos_lets_one_pipeline_pass(tool: Tool, tmp_path: pathlib.Path) -> None:
-    page = (policy_files.FOLDER.parents[2] / "docs" / "policies.md").read_text(encoding="utf-8")
-    (exception,) = re.findall(r"```yaml\n(apiVersion: policies[.]kyverno[.]io/v1\n.*?)```", page, re.DOTALL)
+    (exception,) = policy_files.exceptions()
     file = tmp_path / "exception.yaml"
-    file.write_text(exception, encoding="utf-8")
+    file.write_text(json.dumps(exception), encoding="utf-8")
     other, old = policy_files.objects("models-pinned", "bad")[:2]
     old["metadata"]["name"] = "htr-pipeline-old-v1"
 

@@ -1,82 +1,86 @@
-"""What Kyverno's command line cannot show: real changes, a subresource and real users.
-
-The policies that need nothing of Kyverno's own are given to a real API server as its own kind of policy, which has the
-same fields and evaluates the same expressions.
-"""
+"""The policies in the hands of Kyverno's admission controller: objects, real changes and a subresource."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
-import secrets
+import subprocess
 import typing as t
 
 import pytest
 
-from tests.helm import kyverno_cli, policy_files
-from tests.testbed.plugin.api import Api, ApiError, Object
+from tests.helm import admission, kyverno_cli, policy_files, signing
+from tests.helm.admission import Policies
+from tests.helm.chart import Helm
+from tests.helm.registry import Registry
+from tests.testbed.plugin.api import ApiError, Object
 from tests.testbed.plugin.cluster import Cluster
-from tests.testbed.plugin.namespace import QUEUE, Namespace
 
-_GROUP = "admissionregistration.k8s.io/v1"
-_POLICY, _BINDING = f"{_GROUP}/ValidatingAdmissionPolicy", f"{_GROUP}/ValidatingAdmissionPolicyBinding"
-_SHARED_FIELDS = ("failurePolicy", "matchConstraints", "matchConditions", "variables", "validations")
+#: They take long together.
+pytestmark = pytest.mark.slow
+
 _FLOATING = "docker.io/riksarkivet/htrflow-batch:latest"
 _JOB, _POD = "batch/v1/Job", "v1/Pod"
+_TEAM = "team-a"
 
-
-class _Policies:
-    """Policies in one namespace of a cluster."""
-
-    def __init__(self, api: Api, namespace: str, queues: t.Mapping[str, str]) -> None:
-        self.api, self._namespace = api, namespace
-        loaded = kyverno_cli.load(policy_files.FOLDER)
-        filled = kyverno_cli.fill_in(loaded, queues=queues, allowedRepositories=["docker.io/riksarkivet"])
-        self._policies = {policy["metadata"]["name"]: policy for policy in filled}
-        self._made: list[tuple[str, str]] = []
-
-    def install(self, name: str, canary: Object, api: Api | None = None) -> None:
-        """Installs a policy, and waits until it refuses the canary."""
-        spec = {key: value for key, value in self._policies[f"htr-{name}"]["spec"].items() if key in _SHARED_FIELDS}
-        unique = f"{name}-{secrets.token_hex(4)}"
-        here = {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}}
-        binding = {"policyName": unique, "validationActions": ["Deny"], "matchResources": {"namespaceSelector": here}}
-        for kind, content in ((_POLICY, spec), (_BINDING, binding)):
-            version, _, short = kind.rpartition("/")
-            self.api.create({"apiVersion": version, "kind": short, "metadata": {"name": unique}, "spec": content})
-            self._made.append((kind, unique))
-        self.api.wait_for(lambda: refusal(lambda: (api or self.api).create(canary, dry_run=True)), f"{name} holds")
-
-    def remove(self) -> None:
-        for kind, name in reversed(self._made):
-            self.api.delete(kind, name)
-
-
-def refusal(attempt: t.Callable[[], object]) -> str:
-    """What a policy says of an attempt, or nothing when it may be."""
-    try:
-        attempt()
-    except ApiError as error:
-        if "ValidatingAdmissionPolicy" not in str(error):
-            raise
-        return str(error).partition("denied request: ")[2]
-    return ""
+#: What of the cases never comes to Kyverno, by what the API server says first. Kueue is asked at the same time.
+_REFUSED_BEFORE = {
+    "a-pod-with-digests.good": "cannot be set on create",
+    "a-pod-with-a-floating-debug-container.bad": "cannot be set on create",
+    "a-pod-with-an-allowed-debug-container.good": "cannot be set on create",
+    "a-pod-with-a-foreign-debug-container.bad": "cannot be set on create",
+    "no-image-at-all.bad": "image: Required value",
+    "an-empty-queue.bad": "RFC 1123 subdomain|a Job without a queue",
+    "htr-warmup-with-a-part-of-a-gpu.bad": "Limit must be set for non overcommitable resources",
+}
+#: The API server gives a Job without labels those of its pods, and these Jobs are good then.
+_LABELLED_BY_THE_SERVER = ("the-queue-on-the-pods-only.bad", "htr-warmup-without-its-label.bad")
 
 
 @pytest.fixture
-def policies(cluster: Cluster, namespace: Namespace) -> t.Iterator[_Policies]:
-    made = _Policies(cluster.api, namespace.name, {namespace.name: QUEUE})
+def policies(guarded_cluster: Cluster) -> t.Iterator[Policies]:
+    made = Policies(guarded_cluster.api)
+    made.create_namespaces()
     with contextlib.ExitStack() as stack:
         stack.callback(made.remove)
         yield made
 
 
 @pytest.fixture
-def warm_up(tmp_path: pathlib.Path, namespace: Namespace) -> Object:
+def warm_up(policies: Policies, tmp_path: pathlib.Path) -> Object:
     """The warm-up Job of the example, which needs no queue."""
     (found,) = (item for item in policy_files.example(tmp_path) if item["metadata"]["name"] == "htr-warmup-demo-v1")
-    found["metadata"]["namespace"] = namespace.name
-    return found
+    return policies.here(found)
+
+
+@pytest.mark.parametrize("name", policy_files.NAMES)
+def test_kyverno_says_to_the_api_server_of_every_object_what_its_command_says(
+    policies: Policies, tool: t.Callable[[str], pathlib.Path], name: str
+) -> None:
+    cases = [
+        (policy_files.changed(item, f"{item['metadata']['name']}.{quality}"), item)
+        for quality in t.get_args(policy_files.Quality)
+        for item in policy_files.read(policy_files.CASES / name / f"{quality}.yaml")
+    ]
+    (policy,) = (item for item in policy_files.filled() if item["metadata"]["name"] == f"htr-{name}")
+    rows = kyverno_cli.apply(tool("kyverno"), [policy], [item for item, _ in cases], policy_files.canaries())
+    expected = admission.verdicts(rows)
+    policies.install(name)
+
+    said = {}
+    for case, item in cases:
+        key = case["metadata"]["name"]
+        before = _REFUSED_BEFORE.get(key)
+        if before:
+            with pytest.raises(ApiError, match=before):
+                policies.api.create(policies.here(item), dry_run=True)
+            del expected[key]
+        else:
+            said[key] = policies.creating(policies.here(item))
+
+    assert said == expected | {key: "" for key in _LABELLED_BY_THE_SERVER if key in expected}
+    assert {bool(message) for message in said.values()} == {True, False}
 
 
 def _with_image(pod: Object, image: str) -> Object:
@@ -84,26 +88,27 @@ def _with_image(pod: Object, image: str) -> Object:
 
 
 def test_an_image_cannot_be_changed_or_added_to_a_pod_and_an_old_pod_can_be_released(
-    policies: _Policies, namespace: Namespace, warm_up: Object
+    policies: Policies, warm_up: Object
 ) -> None:
-    api, here = policies.api, namespace.name
+    api, here = policies.api, policies.namespace(_TEAM)
     template = warm_up["spec"]["template"]["spec"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "spec": _with_image(template, _FLOATING)}
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "spec": _with_image(template, _FLOATING)}
+    del pod["spec"]["runtimeClassName"]
     api.create({**pod, "metadata": {"name": "old", "namespace": here, "finalizers": ["example.org/held"]}})
-    canary = {**pod, "metadata": {"name": "new", "namespace": here}}
-    policies.install("image-digests", canary)
+    policies.install("image-digests")
     pinned = template["containers"][0]["image"]
     foreign = pinned.replace("docker.io", "ghcr.io")
-    policies.install("image-repositories", {**canary, "spec": _with_image(template, foreign)})
+    policies.install("image-repositories")
 
     def replace(image: str) -> str:
         change = {"spec": {"containers": [{"name": "warmup", "image": image}]}}
-        return refusal(lambda: api.patch(_POD, "old", change, here, way="strategic"))
+        return policies.said(lambda: api.patch(_POD, "old", change, here, way="strategic"))
 
     def debug(image: str) -> str:
-        security = template["containers"][0]["securityContext"]
-        change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image, "securityContext": security}]}}
-        return refusal(lambda: api.patch(_POD, "old", change, here, subresource="ephemeralcontainers", way="strategic"))
+        change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}}
+        return policies.said(
+            lambda: api.patch(_POD, "old", change, here, subresource="ephemeralcontainers", way="strategic")
+        )
 
     assert "images not pinned by digest: docker.io/riksarkivet/other:1 — write" in replace(
         "docker.io/riksarkivet/other:1"
@@ -111,44 +116,84 @@ def test_an_image_cannot_be_changed_or_added_to_a_pod_and_an_old_pod_can_be_rele
     assert "not allowed: ghcr.io/riksarkivet/htrflow-batch@" in replace(foreign)
     assert "images not pinned by digest: docker.io/riksarkivet/tool:1 — write" in debug("docker.io/riksarkivet/tool:1")
     assert debug(pinned) == ""
-    assert refusal(lambda: api.patch(_POD, "old", {"metadata": {"finalizers": []}}, here)) == ""
+    assert policies.said(lambda: api.patch(_POD, "old", {"metadata": {"finalizers": []}}, here)) == ""
     assert replace(pinned) == ""
 
 
-def test_a_job_cannot_leave_its_queue_and_an_old_job_can_be_released(
-    policies: _Policies, namespace: Namespace, warm_up: Object, tmp_path: pathlib.Path
-) -> None:
-    api, here = policies.api, namespace.name
+def test_a_job_cannot_leave_its_queue_and_an_old_job_can_be_released(policies: Policies, warm_up: Object) -> None:
+    api, here = policies.api, policies.namespace(_TEAM)
     old = policy_files.changed(warm_up, "old", finalizers=["example.org/held"])
     api.create(old)
-    policies.install("job-queue", policy_files.changed(warm_up, "canary"))
+    policies.install("job-queue")
 
     api.create(warm_up)
-    queued = policy_files.changed(warm_up, "queued", labels={"kueue.x-k8s.io/queue-name": QUEUE})
+    queue = policy_files.QUEUES[_TEAM]
+    queued = policy_files.changed(warm_up, "queued", labels={"kueue.x-k8s.io/queue-name": queue})
     api.create(queued)
     elsewhere = policy_files.changed(warm_up, "elsewhere", labels={"kueue.x-k8s.io/queue-name": "other"})
-    assert "a Job in the queue other — label it" in refusal(lambda: api.create(elsewhere))
-    assert "a Job without a queue — label it" in refusal(
+    assert "a Job in the queue other — label it" in policies.said(lambda: api.create(elsewhere))
+    assert "a Job without a queue — label it" in policies.said(
         lambda: api.patch(_JOB, "old", {"spec": {"parallelism": 2}}, here)
     )
-    assert "a Job without a queue — label it" in refusal(
+    assert "a Job without a queue — label it" in policies.said(
         lambda: api.patch(_JOB, warm_up["metadata"]["name"], {"metadata": {"labels": {"app": None}}}, here)
     )
-    assert refusal(lambda: api.patch(_JOB, "old", {"metadata": {"finalizers": []}}, here)) == ""
+    assert policies.said(lambda: api.patch(_JOB, "old", {"metadata": {"finalizers": []}}, here)) == ""
 
 
-def test_an_apply_identity_is_told_that_it_is_in_anothers_namespace(
-    policies: _Policies, namespace: Namespace, cluster: Cluster
+@pytest.mark.parametrize("action", ["Audit", "Warn"])
+def test_a_policy_that_is_told_not_to_refuse_lets_pass_and_one_that_warns_says_why(
+    policies: Policies, guarded_cluster: Cluster, tool: t.Callable[[str], pathlib.Path], action: str
 ) -> None:
-    def api(home: str) -> Api:
-        return Api(cluster.kubeconfig(f"system:serviceaccount:{home}:htrflow-apply", ["system:masters"]))
+    policies.install("configmap-text", action=action)
+    # Another policy holds, so the API server asks Kyverno.
+    policies.install("pipeline-key")
+    (item, *_) = policy_files.read(policy_files.CASES / "configmap-text" / "bad.yaml")
+    command = [str(tool("kubectl")), f"--kubeconfig={guarded_cluster.admin}", "create", "--filename=-"]
 
-    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": namespace.name}, "data": {}}
-    with contextlib.closing(api(namespace.name)) as own, contextlib.closing(api("elsewhere")) as other:
-        policies.install("apply-identity", item, other)
+    done = subprocess.run(
+        command, input=json.dumps(policies.here(item)), capture_output=True, text=True, check=False, timeout=60
+    )
 
-        own.create(item)
-        assert "htrflow-apply is the apply identity of no team — name its namespace in queues" in refusal(
-            lambda: other.delete("v1/ConfigMap", "a", namespace.name)
-        )
-        own.delete("v1/ConfigMap", "a", namespace.name)
+    assert done.returncode == 0, done.stderr
+    assert ("binaryData in a ConfigMap, which no policy can read" in done.stderr) == (action == "Warn")
+
+
+def test_an_image_needs_a_signature_at_admission_and_in_a_pod_that_runs(policies: Policies, helm: Helm) -> None:
+    with contextlib.closing(Registry()) as registry:
+        key = signing.new_key()
+        signed, unsigned = registry.image("htr/signed", key), registry.image("htr/unsigned")
+        name = policies.add(signing.policy(helm, registry, key))
+
+        def pod(name: str, image: str) -> Object:
+            spec = {"containers": [{"name": "wrapper", "image": image}]}
+            metadata = {"name": name, "namespace": policies.namespace(_TEAM)}
+            return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+        def debug(image: str) -> str:
+            change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}}
+            api, where = policies.api, policies.namespace(_TEAM)
+            return policies.said(
+                lambda: api.patch(_POD, "signed", change, where, subresource="ephemeralcontainers", way="strategic")
+            )
+
+        policies.wait(name, [pod("canary", unsigned)])
+
+        refused = f"{signing.UNSIGNED}{unsigned}{signing.INSTEAD}"
+        assert policies.said(lambda: policies.api.create(pod("signed", signed))) == ""
+        assert policies.said(lambda: policies.api.create(pod("unsigned", unsigned))) == refused
+        assert debug(unsigned) == refused
+        assert debug(signed) == ""
+
+
+def test_the_exception_of_the_documentation_lets_one_pipeline_pass(policies: Policies) -> None:
+    (exception,) = policy_files.exceptions()
+    name = policies.install("models-pinned")
+    exception["spec"]["policyRefs"][0]["name"] = name
+    exception["metadata"]["name"] = name
+    policies.create(exception)
+    other, old = policy_files.read(policy_files.CASES / "models-pinned" / "bad.yaml")[:2]
+    old["metadata"]["name"] = "htr-pipeline-old-v1"
+
+    policies.api.wait_for(lambda: policies.creating(policies.here(old)) == "", "the exception holds")
+    assert "models not pinned to a revision" in policies.creating(policies.here(other))

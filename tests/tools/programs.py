@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from tests.tools import kueue
+from tests.tools import kueue, kyverno
 from tests.tools.sources import Debian, Environment, Go, Npm, Source, Wheel
 
 #: What decides the version of programs that are not in the cache.
@@ -82,9 +82,16 @@ PROGRAMS = (
         _KYVERNO,
         Go(
             "kyverno",
-            {"kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno"},
+            {
+                "kyverno-admission-controller": "github.com/kyverno/kyverno/cmd/kyverno",
+                "kyverno": "github.com/kyverno/kyverno/cmd/cli/kubectl-kyverno",
+            },
             {"github.com/kyverno/kyverno/pkg/version.BuildVersion": _KYVERNO},
-            {"crds": ("github.com/kyverno/kyverno", "config/crds")},
+            {
+                "crds": ("github.com/kyverno/kyverno", "config/crds"),
+                "chart": ("github.com/kyverno/kyverno", "charts/kyverno"),
+            },
+            kyverno.write_manifests,
         ),
     ),
     Program(

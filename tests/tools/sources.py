@@ -77,12 +77,16 @@ class Go:
     def install(self, version: str, folder: pathlib.Path) -> None:
         module = _HERE / "go" / self.module
         flags = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in self.variables.items())])
-        (folder / "bin").mkdir()
+        # A program may be built under the name that another one gets.
+        built = folder / "built"
+        for made in (built, folder / "bin"):
+            made.mkdir()
         # One command for all packages: the compiler shares the work, and links side by side.
         command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", f"-ldflags={flags}"]
-        _run([*command, "-o", f"{folder / 'bin'}/", *self.packages.values()], cwd=module, CGO_ENABLED="0")
+        _run([*command, "-o", f"{built}/", *self.packages.values()], cwd=module, CGO_ENABLED="0")
         for name, package in self.packages.items():
-            (folder / "bin" / _go_name(package)).rename(folder / "bin" / name)
+            (built / _go_name(package)).rename(folder / "bin" / name)
+        built.rmdir()
         for name, (path, inside) in self.shares.items():
             found = _run(["go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", path], cwd=module).strip()
             shutil.copytree(pathlib.Path(found, inside), folder / "share" / name, copy_function=shutil.copyfile)

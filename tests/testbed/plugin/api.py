@@ -145,6 +145,16 @@ class Api:
                 raise AssertionError(f"{what}: still not so after {seconds:.0f} s")
             time.sleep(0.1)
 
+    def wait_until_served(self, kind: str) -> None:
+        """Returns when the server serves the kind of a CustomResourceDefinition of this name."""
+
+        def established() -> bool:
+            found = self.get("apiextensions.k8s.io/v1/CustomResourceDefinition", kind)
+            conditions: list[Object] = found.get("status", {}).get("conditions") or []
+            return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
+
+        self.wait_for(established, f"the kind {kind} is served")
+
     def _path(self, item: Object) -> str:
         return self.path(f"{item['apiVersion']}/{item['kind']}", item["metadata"].get("namespace", ""))
 

@@ -16,6 +16,7 @@ from tests.testbed.plugin import skipping
 from tests.testbed.plugin.api import Api
 from tests.testbed.plugin.control_plane import ControlPlane, write_kubeconfig
 from tests.testbed.plugin.kueue import Kueue
+from tests.testbed.plugin.kyverno import Kyverno
 from tests.testbed.plugin.namespace import furnish
 from tests.testbed.plugin.run import Run
 
@@ -92,6 +93,26 @@ def start_with_kueue(
         kueue.close()
         raise
     return {"folder": str(folder), "server": control_plane.server}, kueue
+
+
+def start_guarded(run: Run, folder: pathlib.Path) -> dict[str, t.Any]:
+    """As :func:`start`, with Kyverno's admission controller."""
+    state, kyverno = start_with_kyverno(run, folder)
+    kyverno.close()
+    return state
+
+
+def start_with_kyverno(run: Run, folder: pathlib.Path) -> tuple[dict[str, t.Any], Kyverno]:
+    """As :func:`start_guarded`, with the Kyverno."""
+    state = start(run, folder)
+    (folder / "kyverno").mkdir()
+    kyverno = Kyverno(run, folder / "kyverno", ControlPlane(run, folder, state["server"]))
+    try:
+        kyverno.start()
+    except BaseException:
+        kyverno.close()
+        raise
+    return state, kyverno
 
 
 def join(run: Run, state: t.Mapping[str, t.Any], folder: pathlib.Path) -> Cluster:

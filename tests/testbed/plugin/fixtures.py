@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import secrets
 import tempfile
@@ -21,6 +22,9 @@ if t.TYPE_CHECKING:
     from tests.testbed.plugin.namespace import Namespace
     from tests.testbed.plugin.s3 import OwnStore, Store
 
+_KIND = "apiextensions.k8s.io/v1/CustomResourceDefinition"
+_POLICIES = "validatingpolicies.policies.kyverno.io"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the option that points the tests at another cluster."""
@@ -35,22 +39,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def cluster(testbed_run: Run, pytestconfig: pytest.Config) -> t.Iterator[Cluster]:
     """A cluster with Kueue, and with what the chart brings to a whole cluster. Tests share it."""
+    with _cluster(testbed_run, pytestconfig, "cluster") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def guarded_cluster(testbed_run: Run, pytestconfig: pytest.Config) -> t.Iterator[Cluster]:
+    """Another such cluster, with Kyverno's admission controller. Tests share it, each with policies of its own."""
+    with _cluster(testbed_run, pytestconfig, "guarded_cluster") as found:
+        if not found.is_ours and not found.api.find(_KIND, _POLICIES):
+            pytest.skip("the cluster of KUBECONFIG has no Kyverno")
+        yield found
+
+
+@contextlib.contextmanager
+def _cluster(run: Run, config: pytest.Config, fixture: str) -> t.Iterator[Cluster]:
     skipping.require("kubectl")
-    foreign = pytestconfig.getoption("cluster_of_kubeconfig")
+    foreign = config.getoption("cluster_of_kubeconfig")
     if not foreign:
-        skipping.require(*skipping.BEHIND["cluster"])
+        skipping.require(*skipping.BEHIND[fixture])
     from tests.testbed.plugin import cluster as clusters
 
     with tempfile.TemporaryDirectory(prefix="testbed-cluster-") as name:
         folder = pathlib.Path(name)
         if foreign:
             found = clusters.of_kubeconfig(folder)
-            pytestconfig.stash[skipping.FOREIGN] = found.api.request("GET", "/version")["gitVersion"]
+            config.stash[skipping.FOREIGN] = found.api.request("GET", "/version")["gitVersion"]
         else:
-            state = testbed_run.once("cluster", lambda place: clusters.start(testbed_run, place))
-            found = clusters.join(testbed_run, state, folder)
-        yield found
-        found.close()
+            start = clusters.start_guarded if fixture == "guarded_cluster" else clusters.start
+            found = clusters.join(run, run.once(fixture, lambda place: start(run, place)), folder)
+        with contextlib.closing(found):
+            yield found
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ class Kueue:
         self._create([item for item in objects if item["kind"] not in (*_FIRST, "Deployment")])
         for item in objects:
             if item["kind"] == "CustomResourceDefinition":
-                self._established(item["metadata"]["name"])
+                self.api.wait_until_served(item["metadata"]["name"])
         self._shipped = next(item for item in objects if item["kind"] == "ConfigMap")
         self._process = self._spawn(self._shipped)
         self._process.wait_until(self._mount_certificates)
@@ -133,14 +133,6 @@ class Kueue:
         except (requests.RequestException, ApiError):
             return False
         return True
-
-    def _established(self, name: str) -> None:
-        def established() -> bool:
-            found = self.api.get("apiextensions.k8s.io/v1/CustomResourceDefinition", name)
-            conditions: list[Object] = found.get("status", {}).get("conditions") or []
-            return any(row["type"] == "Established" and row["status"] == "True" for row in conditions)
-
-        self.api.wait_for(established, f"the kind {name} is served")
 
 
 def _job() -> dict[str, t.Any]:

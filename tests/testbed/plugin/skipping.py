@@ -18,15 +18,18 @@ from tests import tools
 from tests.tools.cache import owner
 
 _PROPERTY = "testbed"
+_CLUSTER = ("etcd", "kube-apiserver", "kueue", "kubectl")
 #: The version of a cluster that is not ours.
 FOREIGN = pytest.StashKey[str]()
 #: The programs behind a fixture.
 BEHIND: dict[str, tuple[str, ...]] = {
-    "cluster": ("etcd", "kube-apiserver", "kueue", "kubectl"),
+    "cluster": _CLUSTER,
+    "guarded_cluster": (*_CLUSTER, "kyverno-admission-controller"),
     "s3": ("versitygw",),
     "own_s3": ("versitygw",),
     "browser": ("chromium", "axe-core"),
 }
+_CLUSTERS = {"cluster", "guarded_cluster"}
 
 
 def require(*names: str) -> None:
@@ -79,7 +82,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     foreign = item.config.getoption("cluster_of_kubeconfig")
     for fixture in getattr(item, "fixturenames", ()):
         for name in BEHIND.get(fixture, ()):
-            if not (foreign and fixture == "cluster"):
+            if not (foreign and fixture in _CLUSTERS):
                 note(item, name)
 
 
@@ -87,7 +90,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_call(item: pytest.Item) -> None:
     """Counts a cluster of others, whose version is known when the test has it."""
     version = item.config.stash.get(FOREIGN, "")
-    if version and "cluster" in getattr(item, "fixturenames", ()):
+    if version and _CLUSTERS & {*getattr(item, "fixturenames", ())}:
         item.user_properties.append((_PROPERTY, f"the cluster of KUBECONFIG {version}"))
 
 
