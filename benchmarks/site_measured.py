@@ -19,6 +19,7 @@ import requests
 from benchmarks import site_objects
 from tests.statuspage import programs
 from tests.testbed.plugin import s3
+from tests.testbed.plugin.control_plane import write_kubeconfig
 
 TOP = pathlib.Path(__file__).parent.parent
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
@@ -104,7 +105,8 @@ class Loaded:
 
 def under_load(folder: pathlib.Path, api: Server, store: s3.Store, store_pid: int, load: Load) -> Loaded:
     """The site as it is in its pods, before the cluster and the store."""
-    kubeconfig = programs.kubeconfig_of(api.url, folder / "kubeconfig")
+    kubeconfig = folder / "kubeconfig"
+    write_kubeconfig(kubeconfig, api.url, None, {})
     began = time.perf_counter()
     with programs.platform(folder, kubeconfig, store, [site_objects.NAMESPACE]) as platform:
         url = platform.web.url

@@ -12,9 +12,8 @@ from tests.cluster import observed
 from tests.cluster.repos import Repo
 from tests.helm.chart import Helm
 from tests.testbed.plugin.cluster import Cluster
-from tests.testbed.plugin.fake_nodes import FakeNodes, create_node
+from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.namespace import Namespace
-from tests.testbed.plugin.run import Run
 
 _AMOUNTS = {"cpu": 100, "memory": "1000Gi"}
 
@@ -59,11 +58,8 @@ class Team:
 
 
 @pytest.fixture
-def teams(testbed_run: Run, cluster: Cluster, tmp_path: pathlib.Path) -> t.Iterator[tuple[Team, Team]]:
+def teams(fake_node: None, cluster: Cluster, tmp_path: pathlib.Path) -> t.Iterator[tuple[Team, Team]]:
     """Two teams; the queues are not made yet."""
-    if not cluster.is_ours:
-        pytest.skip("a cluster with real nodes has kubelets of its own")
-    testbed_run.once("nodes", lambda folder: create_node(cluster.api))
     made = tuple(Team(cluster, secrets.token_hex(4), tmp_path) for _ in range(2))
     yield made[0], made[1]
     for team in made:

@@ -9,6 +9,8 @@ import typing as t
 
 import pytest
 
+from htrflow_campaigns.plan import rules as plan_rules
+from htrflow_campaigns.problems import Rule
 from htrflow_campaigns.rules import RULES
 from tests.cmp_plugin.rule_cases import BAD, BAD_CASES, run, set_up
 
@@ -27,7 +29,9 @@ EXAMPLE = re.compile(
     re.DOTALL,
 )
 SECTIONS = {match["id"]: match for match in SECTION.finditer(PAGE)}
-#: Rules about a file as a whole, its name or its bytes, which no part of a YAML file shows.
+#: Rules about what the network says.
+OF_PLAN = {rule.id: rule for rule in vars(plan_rules).values() if isinstance(rule, Rule)}
+#: Rules about a file as a whole, its name or its bytes, which no part of a YAML file shows, and those of ``plan``.
 IN_WORDS_ALONE = {
     *("HTR001", "HTR002", "HTR008", "HTR009", "HTR012", "HTR013", "HTR014", "HTR015", "HTR016", "HTR017", "HTR018"),
     *(
@@ -46,12 +50,16 @@ IN_WORDS_ALONE = {
         "HTR603",
         "HTR604",
     ),
+    *OF_PLAN,
 }
+#: In the order of the page.
+ALL = {**RULES, **OF_PLAN}
 
 
 def test_the_page_has_a_section_for_every_rule_in_order() -> None:
-    assert [*SECTIONS] == [*RULES]
-    for rule in RULES.values():
+    assert len(OF_PLAN) == 4
+    assert [*SECTIONS] == [*ALL]
+    for rule in ALL.values():
         section = SECTIONS[rule.id]
         fix = " `validate --fix` repairs it." if rule.fixable else ""
         assert section["anchor"] == rule.id.lower()
@@ -61,7 +69,7 @@ def test_the_page_has_a_section_for_every_rule_in_order() -> None:
 
 def test_the_pages_table_of_contents_lists_every_rule() -> None:
     rows = re.findall(r"^\| \[(HTR\d{3})\]\(#(htr\d{3})\) \| (\S+) \| (.+) \|$", PAGE, re.MULTILINE)
-    assert rows == [(rule.id, rule.id.lower(), rule.name, rule.title) for rule in RULES.values()]
+    assert rows == [(rule.id, rule.id.lower(), rule.name, rule.title) for rule in ALL.values()]
 
 
 def test_the_pages_first_example_is_what_is_said() -> None:

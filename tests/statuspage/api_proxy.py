@@ -8,26 +8,21 @@ import http.server
 import pathlib
 import re
 import socket
-import ssl
 import threading
 import time
 import typing as t
 import urllib.parse
 
-import yaml
+from tests.testbed.plugin.identity import Identity
 
 _VERSION = re.compile("resourceVersion=[0-9]+")
 
 
 class ApiProxy:
-    """Listens on 127.0.0.1 without TLS, and asks as the identity of a kubeconfig with a certificate."""
+    """Listens on 127.0.0.1 without TLS, and asks as the identity of a kubeconfig. It ends with :meth:`close`."""
 
     def __init__(self, kubeconfig: pathlib.Path) -> None:
-        config = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._context = ssl.create_default_context(cafile=cluster["certificate-authority"])
-        self._context.load_cert_chain(user["client-certificate"], user["client-key"])
-        self._server = urllib.parse.urlsplit(cluster["server"])
+        self._identity = Identity(kubeconfig)
         self._open: set[socket.socket] = set()
         #: Kinds whose next watch asks for a version that the server has forgotten.
         self.forget: set[str] = set()
@@ -60,6 +55,11 @@ class ApiProxy:
             self._listener = None
         self.cut()
 
+    def close(self) -> None:
+        """Is down for ever."""
+        self.down()
+        self._identity.close()
+
     def cut(self) -> None:
         """Ends all connections where they are, in the middle of a line or not."""
         for one in list(self._open):
@@ -87,9 +87,9 @@ class ApiProxy:
         time.sleep(self.delay)
         ours = request.connection
         self._open.add(ours)
-        upstream = http.client.HTTPSConnection(self._server.hostname or "", self._server.port, context=self._context)
+        upstream = self._identity.connect()
         try:
-            upstream.request("GET", asked, headers={"Accept": "application/json"})
+            upstream.request("GET", asked, headers={**self._identity.headers, "Accept": "application/json"})
             self._open.add(upstream.sock)
             answer = upstream.getresponse()
             request.send_response(answer.status)

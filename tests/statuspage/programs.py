@@ -12,7 +12,6 @@ import time
 import typing as t
 
 import requests
-import yaml
 from cryptography.fernet import Fernet
 
 from tests.statuspage.results_site import Site
@@ -103,20 +102,6 @@ def platform(
             started.callback(program.stop)
             program.start()
         yield Platform(web, results, keys)
-
-
-def kubeconfig_of(server: str, file: pathlib.Path) -> pathlib.Path:
-    """Names a server that asks for no identity."""
-    named = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "test",
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
-        "clusters": [{"name": "test", "cluster": {"server": server}}],
-        "users": [{"name": "test", "user": {}}],
-    }
-    file.write_text(yaml.safe_dump(named), encoding="utf-8")
-    return file
 
 
 def _base() -> dict[str, str]:

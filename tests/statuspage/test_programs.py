@@ -17,10 +17,11 @@ from htrflow_status.__main__ import main
 from htrflow_status.settings import SettingsError
 from tests.statuspage import local_data, test_record_writer
 from tests.statuspage.api_proxy import ApiProxy
-from tests.statuspage.programs import Platform, kubeconfig_of, platform
+from tests.statuspage.programs import Platform, platform
 from tests.statuspage.results_site import allow, put
 from tests.testbed.plugin.browser import Browser
 from tests.testbed.plugin.cluster import Cluster
+from tests.testbed.plugin.control_plane import write_kubeconfig
 from tests.testbed.plugin.fake_nodes import FakeNodes
 from tests.testbed.plugin.kubelet import Life, index_of
 from tests.testbed.plugin.misbehaving_http import Answer, MisbehavingHttp
@@ -71,15 +72,14 @@ def stage(
     tool: t.Callable[[str], pathlib.Path],
     tmp_path: pathlib.Path,
 ) -> t.Iterator[Stage]:
-    if not cluster.is_ours:
-        pytest.skip("it needs an identity with a certificate in files")
     namespace.quota(gpu=0)
     namespace.create_all(generated(namespace.name))
     api = ApiProxy(cluster.admin)
-    config = kubeconfig_of(api.url, tmp_path / "kubeconfig")
+    config = tmp_path / "kubeconfig"
+    write_kubeconfig(config, api.url, None, {})
     with platform(tmp_path, config, own_s3, [namespace.name], VIEWER=str(tool("universalviewer") / "dist")) as site:
         yield Stage(site, api, own_s3, namespace)
-    api.down()
+    api.close()
 
 
 @pytest.fixture

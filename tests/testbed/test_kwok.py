@@ -7,12 +7,11 @@ import pathlib
 import subprocess
 import typing as t
 
-import pytest
-
 from tests import tools
 from tests.testbed.plugin import processes
 from tests.testbed.plugin.api import Api, Object
 from tests.testbed.plugin.cluster import Cluster
+from tests.testbed.plugin.fake_nodes import FAKE
 from tests.testbed.plugin.namespace import Namespace
 from tests.testbed.plugin.run import Run
 from tests.tools.cache import owner
@@ -36,8 +35,7 @@ def test_kwok_makes_nodes_ready_and_runs_the_pods_that_the_scheduler_puts_there(
     cluster: Cluster,
     tmp_path: pathlib.Path,
 ) -> None:
-    if not cluster.is_ours:
-        pytest.skip("a cluster with real nodes gets none that are not")
+    cluster.require_no_machines()
     program, api, mark = tool("kwok"), cluster.api, namespace.name
     names = {f"{mark}-{number}" for number in range(_NODES)}
 
@@ -89,7 +87,7 @@ def _start(program: pathlib.Path, run: Run, cluster: Cluster, mark: str, folder:
 
 def _create_node(api: Api, name: str, mark: str) -> None:
     marks = {_OWNED: mark}
-    labels = {**marks, "kubernetes.io/hostname": name}
+    labels = {**marks, "kubernetes.io/hostname": name, FAKE: ""}
     api.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels, "annotations": marks}})
     # In place of the taint "not ready", which a controller takes away that does not run here.
     api.patch("v1/Node", name, {"spec": {"taints": [{"key": _OWNED, "value": mark, "effect": "NoSchedule"}]}})

@@ -93,7 +93,11 @@ class Delivery:
         try:
             self._cluster.apply(JOB, self._job(part), dry_run=True)
         except RefusedError as error:
-            fixed = part.name in self._live.jobs and error.status == _INVALID
+            known = self._live.jobs.get(part.name)
+            fixed = known is not None and error.status == _INVALID
+            if known and fixed and live.ended(known):
+                sentence = "and is left alone; what changed since then cannot change it"
+                return Verdict("over", f"it ended as {live.ended(known)}, {sentence}")
             instead = (
                 "a campaign's Job is never replaced: let it end as it is, or undo the change"
                 if fixed

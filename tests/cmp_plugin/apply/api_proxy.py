@@ -10,13 +10,13 @@ import json
 import pathlib
 import re
 import socket
-import ssl
 import threading
 import time
 import typing as t
 import urllib.parse
 
-import yaml
+from tests.testbed.plugin.control_plane import write_kubeconfig
+from tests.testbed.plugin.identity import Identity
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +63,7 @@ class Proxy:
     """Listens on 127.0.0.1 without TLS, and asks as the administrator. ``script`` says what goes wrong."""
 
     def __init__(self, admin: pathlib.Path, folder: pathlib.Path, script: Script = lambda asked: None) -> None:
-        config = yaml.safe_load(admin.read_text(encoding="utf-8"))
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self._context = ssl.create_default_context(cafile=cluster["certificate-authority"])
-        self._context.load_cert_chain(user["client-certificate"], user["client-key"])
-        self._upstream = urllib.parse.urlsplit(cluster["server"])
+        self._identity = Identity(admin)
         self.script = script
         self.asked: list[Asked] = []
         #: Of its clock, which it puts in place of the API server's.
@@ -79,9 +75,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         self.kubeconfig = folder / "proxy.kubeconfig"
-        config["clusters"][0]["cluster"] = {"server": f"http://127.0.0.1:{self._server.server_port}"}
-        config["users"][0]["user"] = {}
-        self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
+        write_kubeconfig(self.kubeconfig, f"http://127.0.0.1:{self._server.server_port}", None, {})
 
     def close(self) -> None:
         """Listens no more."""
@@ -90,6 +84,7 @@ class Proxy:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        self._identity.close()
 
     @property
     def writes(self) -> list[str]:
@@ -133,12 +128,10 @@ class Proxy:
         return asked
 
     def _pass_on(self, request: http.server.BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict[str, str], bytes]:
-        upstream = http.client.HTTPSConnection(
-            self._upstream.hostname or "", self._upstream.port, context=self._context, timeout=60
-        )
+        upstream = self._identity.connect(timeout=60)
         try:
             kept = {name: request.headers[name] for name in ("Accept", "Content-Type") if name in request.headers}
-            upstream.request(request.command, request.path, body or None, kept)
+            upstream.request(request.command, request.path, body or None, {**kept, **self._identity.headers})
             answer = upstream.getresponse()
             headers = {name: answer.headers[name] for name in ("Content-Type", "Retry-After") if name in answer.headers}
             return answer.status, headers, answer.read()

@@ -15,10 +15,9 @@ from tests.cmp_plugin.apply.api_proxy import Asked, Fault, Proxy
 from tests.cmp_plugin.apply.teams import JOB_UID, LEASE, Team
 from tests.testbed.plugin.api import Object
 from tests.testbed.plugin.cluster import Cluster
-from tests.testbed.plugin.fake_nodes import FOREVER, FakeNodes, create_node
+from tests.testbed.plugin.fake_nodes import FOREVER, FakeNodes
 from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.namespace import Namespace
-from tests.testbed.plugin.run import Run
 
 #: They take long together.
 pytestmark = pytest.mark.slow
@@ -27,10 +26,8 @@ _LONG_AGO = "2001-01-01T00:00:00.000000Z"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _node(testbed_run: Run, cluster: Cluster) -> None:
-    if not cluster.is_ours:
-        pytest.skip("a cluster with real nodes has kubelets of its own")
-    testbed_run.once("nodes", lambda folder: create_node(cluster.api))
+def _node(fake_node: None) -> None:
+    pass
 
 
 @pytest.fixture(scope="module")

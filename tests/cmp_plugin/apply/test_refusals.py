@@ -201,6 +201,28 @@ def test_a_campaign_job_whose_template_changed_is_never_replaced_and_the_rest_go
         assert after[name] == before[name]
 
 
+def test_a_campaign_job_that_has_ended_is_left_alone_whatever_its_template_would_be_now(
+    team: Team, fake_nodes: FakeNodes
+) -> None:
+    fake_nodes.play(Life())
+    team.campaign("letters", "R1")
+    assert team.apply().code == 0
+    assert team.ended("letters") == "Complete"
+    assert team.apply().code == 0
+    before = _objects(team)
+    team.settings(max_seconds=3600)
+
+    done = team.apply()
+
+    assert (done.code, done.err) == (0, ""), done
+    assert "over Job/letters: it ended as Complete, and is left alone; what changed since then cannot change it" in (
+        done.lines
+    )
+    after = _objects(team)
+    for name in ("Job/letters", "ConfigMap/campaign-letters"):
+        assert after[name] == before[name]
+
+
 def test_a_job_that_would_be_refused_keeps_its_config_map_as_it_was(team: Team) -> None:
     """The quota on objects refuses one more Job; the API server says so in the dry run."""
     assert team.apply().code == 0

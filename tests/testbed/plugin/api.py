@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import http.client
 import json
 import pathlib
-import ssl
-import tempfile
 import time
 import typing as t
-import urllib.parse
 
 import requests
-import yaml
 
+from tests.testbed.plugin.identity import Identity
 from tests.testbed.plugin.watch import Object as Object
 from tests.testbed.plugin.watch import Watch
 
@@ -43,14 +38,15 @@ class Api:
     """The API as one identity sees it. Not to be shared between threads: see :meth:`again`."""
 
     def __init__(self, kubeconfig: pathlib.Path) -> None:
-        """``kubeconfig`` names one cluster and one user, with a certificate, a token or a user to act as."""
+        """``kubeconfig`` is as :class:`Identity` takes it."""
         self.kubeconfig = kubeconfig
-        self._certificate: tuple[str, str] | None = None
+        self._identity = Identity(kubeconfig)
+        self.server = self._identity.server
         self._places: dict[tuple[str, str], _Place] = {}
-        self._files = tempfile.TemporaryDirectory(prefix="testbed-identity-")
         self._http = requests.Session()
         self._http.trust_env = False
-        self.server = self._configure(_current(yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))))
+        self._http.verify, self._http.cert = self._identity.authority or True, self._identity.certificate
+        self._http.headers.update(self._identity.headers)
 
     def again(self) -> Api:
         """A client of the same identity, for another thread."""
@@ -59,7 +55,7 @@ class Api:
     def close(self) -> None:
         """Ends the connections."""
         self._http.close()
-        self._files.cleanup()
+        self._identity.close()
 
     def request(self, method: str, path: str, **options: t.Any) -> t.Any:
         """One request; returns what the JSON of the answer says, or its text. Raises :class:`ApiError`."""
@@ -125,7 +121,7 @@ class Api:
 
     def watch(self, kind: str, namespace: str = "", **selectors: str) -> Watch:
         """What is there as ``ADDED``, and then each change until :meth:`Watch.close`."""
-        return Watch(self._connect, self.path(kind, namespace), selectors, dict(self._http.headers))
+        return Watch(self._identity.connect, self.path(kind, namespace), selectors, self._identity.headers)
 
     def path(self, kind: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of a resource or an object on the server."""
@@ -166,55 +162,9 @@ class Api:
                     self._places[version, row["kind"]] = prefix, row["name"], row["namespaced"]
         return self._places[version, kind]
 
-    def _configure(self, current: tuple[Object, Object]) -> str:
-        cluster, user = current
-        if "exec" in user or "auth-provider" in user:
-            raise ValueError(
-                f"{self.kubeconfig}: a user with a certificate or a token is needed, not one with a plugin"
-            )
-        self._http.verify = self._file(cluster, "certificate-authority") or True
-        certificate, key = self._file(user, "client-certificate"), self._file(user, "client-key")
-        if certificate and key:
-            self._http.cert = self._certificate = (certificate, key)
-        if "token" in user:
-            self._http.headers["Authorization"] = f"Bearer {user['token']}"
-        if "as" in user:
-            self._http.headers["Impersonate-User"] = user["as"]
-        if user.get("as-groups"):
-            # The header may occur several times, which requests cannot write: names of groups have no comma.
-            if len(user["as-groups"]) > 1:
-                raise ValueError("only one group to act as")
-            self._http.headers["Impersonate-Group"] = user["as-groups"][0]
-        return t.cast(str, cluster["server"]).rstrip("/")
-
-    def _connect(self) -> http.client.HTTPConnection:
-        url = urllib.parse.urlsplit(self.server)
-        if url.scheme == "http":
-            return http.client.HTTPConnection(url.hostname or "", url.port)
-        authorities = self._http.verify if isinstance(self._http.verify, str) else None
-        context = ssl.create_default_context(cafile=authorities)
-        if self._certificate:
-            context.load_cert_chain(*self._certificate)
-        return http.client.HTTPSConnection(url.hostname or "", url.port, context=context)
-
-    def _file(self, entry: Object, key: str) -> str | None:
-        if f"{key}-data" in entry:
-            file = pathlib.Path(self._files.name, key)
-            file.touch(mode=0o600)
-            file.write_bytes(base64.b64decode(entry[f"{key}-data"]))
-            return str(file)
-        return str(self.kubeconfig.parent / entry[key]) if key in entry else None
-
 
 class _NotThereError(ApiError):
     pass
-
-
-def _current(config: Object) -> tuple[Object, Object]:
-    context = next(row["context"] for row in config["contexts"] if row["name"] == config["current-context"])
-    cluster = next(row["cluster"] for row in config["clusters"] if row["name"] == context["cluster"])
-    user = next(row["user"] for row in config["users"] if row["name"] == context["user"])
-    return cluster, user or {}
 
 
 def _error(answer: requests.Response) -> ApiError:

@@ -15,6 +15,7 @@ from tests import tools
 from tests.testbed.plugin import skipping
 from tests.testbed.plugin.api import Api
 from tests.testbed.plugin.control_plane import ControlPlane, write_kubeconfig
+from tests.testbed.plugin.fake_nodes import FAKE
 from tests.testbed.plugin.kueue import Kueue
 from tests.testbed.plugin.kyverno import Kyverno
 from tests.testbed.plugin.namespace import furnish
@@ -35,6 +36,15 @@ class Cluster:
     def is_ours(self) -> bool:
         """Whether the test bed started the cluster, so that it has no real nodes."""
         return self._control_plane is not None
+
+    def has_machines(self) -> bool:
+        """Whether the cluster has nodes with a kubelet, which would run the pods of tests."""
+        return any(FAKE not in node["metadata"].get("labels", {}) for node in self.api.list("v1/Node"))
+
+    def require_no_machines(self) -> None:
+        """Skips the test that runs when the cluster has machines."""
+        if self.has_machines():
+            pytest.skip("a cluster with real nodes has kubelets of its own")
 
     def kubeconfig(self, user: str, groups: t.Sequence[str] = ()) -> pathlib.Path:
         """A kubeconfig of any user: with a certificate, or on a cluster of others acting as that user."""

@@ -149,12 +149,15 @@ class ControlPlane:
         return self._run.started(process)
 
 
-def write_kubeconfig(file: pathlib.Path, server: str, authority: pathlib.Path, user: t.Mapping[str, t.Any]) -> None:
+def write_kubeconfig(
+    file: pathlib.Path, server: str, authority: pathlib.Path | None, user: t.Mapping[str, t.Any]
+) -> None:
     """Writes a kubeconfig with one cluster and one user."""
+    cluster = {"server": server} | ({"certificate-authority": str(authority)} if authority else {})
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "testbed", "cluster": {"server": server, "certificate-authority": str(authority)}}],
+        "clusters": [{"name": "testbed", "cluster": cluster}],
         "users": [{"name": "user", "user": dict(user)}],
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": "user"}}],
         "current-context": "testbed",

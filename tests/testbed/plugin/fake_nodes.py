@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import heapq
+import http
 import itertools
 import threading
 import time
@@ -20,6 +21,8 @@ from tests.testbed.plugin.namespace import GPU
 
 _CAPACITY = {"cpu": "10000", "memory": "100000Gi", "pods": "10000", "ephemeral-storage": "100000Gi", GPU: "1000"}
 _KILLED = 137
+#: The label of nodes without a machine.
+FAKE = "testbed.invalid/fake-node"
 _ENDED = ("Succeeded", "Failed")
 
 #: Never ends by itself.
@@ -241,10 +244,14 @@ class _Pod:
 def create_node(
     api: Api, name: str = "fake-node", labels: t.Mapping[str, str] | None = None, taints: t.Sequence[Object] = ()
 ) -> dict[str, t.Any]:
-    """Adds a node that is ready and has room for every pod, and returns its name."""
-    usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
+    """Adds a node that is ready and has room for every pod, unless it is there, and returns its name."""
+    usual = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", FAKE: ""}
     metadata = {"name": name, "labels": {**usual, **(labels or {})}}
-    api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    try:
+        api.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    except ApiError as error:
+        if error.status != http.HTTPStatus.CONFLICT:
+            raise
     # Every node is made with the taint "not ready", which a controller takes away that does not run here.
     api.patch("v1/Node", name, {"spec": {"taints": list(taints)}})
     ready = kubelet.condition("Ready", True, "KubeletReady")

@@ -83,14 +83,20 @@ def namespace(cluster: Cluster) -> t.Iterator[Namespace]:
     made.delete()
 
 
-@pytest.fixture
-def fake_nodes(testbed_run: Run, cluster: Cluster, namespace: Namespace) -> t.Iterator[FakeNodes]:
-    """A node that has room for every pod; those of the test's namespace run for ever until told otherwise."""
-    if not cluster.is_ours:
-        pytest.skip("a cluster with real nodes has kubelets of its own")
-    from tests.testbed.plugin.fake_nodes import FakeNodes, create_node
+@pytest.fixture(scope="session")
+def fake_node(testbed_run: Run, cluster: Cluster) -> None:
+    """A node that has room for every pod, and no kubelet."""
+    cluster.require_no_machines()
+    from tests.testbed.plugin.fake_nodes import create_node
 
     testbed_run.once("nodes", lambda folder: create_node(cluster.api))
+
+
+@pytest.fixture
+def fake_nodes(fake_node: None, cluster: Cluster, namespace: Namespace) -> t.Iterator[FakeNodes]:
+    """A kubelet of that node; the pods of the test's namespace run for ever until told otherwise."""
+    from tests.testbed.plugin.fake_nodes import FakeNodes
+
     nodes = FakeNodes(cluster.api, namespace.name)
     nodes.start()
     yield nodes
