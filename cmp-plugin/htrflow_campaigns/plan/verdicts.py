@@ -26,6 +26,10 @@ LEFT_BEHIND: dict[str, Verdict] = {
 }
 
 _STOPS = "apply stops before it sends anything"
+_AFTER_A_PRUNE = (
+    "; while the Job of the old name has not ended, apply --prune only deletes that one and ends with exit code 3, and"
+    " the next run creates this one"
+)
 _KEEP: Verdict = ("keep", "")
 
 
@@ -71,7 +75,8 @@ def _created(after: Object, was: Campaign | None, is_: Campaign | None, delivery
     if is_ and is_.suspend:
         return "create", "paused from the start"
     if was is not None and is_ is not None:
-        return "create", "it runs from its first volume, and skips every page that is already in the bucket"
+        again = "it runs from its first volume, and skips every page that is already in the bucket"
+        return "create", f"{again}{_AFTER_A_PRUNE if delivery == 'apply' else ''}"
     return "create", "Kueue starts it when its quota has room for the window"
 
 

@@ -38,6 +38,17 @@ class Outcome:
         return f"exit code {self.code}\n{self.out}---\n{self.err}"
 
 
+def run(arguments: list[str]) -> Outcome:
+    """Runs a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = cli.main(arguments)
+        except SystemExit as wrong_usage:
+            code = t.cast(int, wrong_usage.code)
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
 def _heed_signals() -> None:
     """A shell lets what it runs in the background ignore Ctrl-C."""
     for number in (signal.SIGINT, signal.SIGHUP):
@@ -81,13 +92,7 @@ class Team:
 
     def apply(self, *arguments: str, kubeconfig: pathlib.Path | None = None) -> Outcome:
         """Runs the command in this process."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                code = cli.main(self.arguments(*arguments, kubeconfig=kubeconfig))
-            except SystemExit as wrong_usage:
-                code = t.cast(int, wrong_usage.code)
-        return Outcome(code, out.getvalue(), err.getvalue())
+        return run(self.arguments(*arguments, kubeconfig=kubeconfig))
 
     def start(self, *arguments: str, kubeconfig: pathlib.Path | None = None) -> subprocess.Popen[str]:
         """Starts the command as a process of its own."""
