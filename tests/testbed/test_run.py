@@ -12,6 +12,8 @@ import typing as t
 
 import pytest
 
+from tests.testbed.plugin.processes import heed_signals
+
 ROOT = pathlib.Path(__file__).parents[2]
 _STARTS_A_SERVER = """\
 import sys, time
@@ -52,6 +54,7 @@ def inner(tmp_path: pathlib.Path) -> t.Callable[..., subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            preexec_fn=heed_signals,
         )
 
     return run

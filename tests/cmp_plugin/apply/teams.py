@@ -7,7 +7,6 @@ import dataclasses
 import io
 import json
 import pathlib
-import signal
 import subprocess
 import sys
 import typing as t
@@ -16,6 +15,7 @@ from htrflow_campaigns import cli
 from tests.cmp_plugin.conftest import PIPELINE, Repo
 from tests.testbed.plugin.api import Object
 from tests.testbed.plugin.namespace import Namespace
+from tests.testbed.plugin.processes import heed_signals
 
 MANAGED = "htrflow.riksarkivet.se/managed-by=converter"
 JOB_UID = "htrflow.riksarkivet.se/job-uid"
@@ -47,12 +47,6 @@ def run(arguments: list[str]) -> Outcome:
         except SystemExit as wrong_usage:
             code = t.cast(int, wrong_usage.code)
     return Outcome(code, out.getvalue(), err.getvalue())
-
-
-def _heed_signals() -> None:
-    """A shell lets what it runs in the background ignore Ctrl-C."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Team:
@@ -99,7 +93,7 @@ class Team:
         command = [sys.executable, "-m", "htrflow_campaigns", *self.arguments(*arguments, kubeconfig=kubeconfig)]
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=_heed_signals
+            command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_signals
         )
 
     def job(self, name: str) -> Object | None:

@@ -94,6 +94,12 @@ def start(
     return Process(name, pid, log)
 
 
+def heed_signals() -> None:
+    """For ``preexec_fn``: lets a command end by Ctrl-C though a shell runs the tests in the background."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def free_ports(count: int) -> list[int]:
     """Ports of 127.0.0.1 that nobody listens on."""
     found: list[int] = []
