@@ -16,6 +16,7 @@ if t.TYPE_CHECKING:
     from tests.cmp_plugin.conftest import Repo
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_an_attack_on_the_reader_costs_little_in_any_file_and_ends_in_a_sentence(repo: Repo, name: str) -> None:
     content = WHOLE[name]()
@@ -31,6 +32,7 @@ def test_an_attack_on_the_reader_costs_little_in_any_file_and_ends_in_a_sentence
         repo.write(file, good)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "name", "content"), VALUES, ids=[f"{file.partition('/')[0]}: {name}" for file, name, _ in VALUES]
 )
@@ -156,6 +158,7 @@ def test_a_file_that_may_not_be_read_is_named(repo: Repo) -> None:
         assert "campaigns/letters.yaml:1:1: the file cannot be read" in ran.stdout.decode() + ran.stderr
 
 
+@pytest.mark.slow
 def test_ten_thousand_broken_campaigns_are_all_named(repo: Repo) -> None:
     for number in range(10_000):
         repo.path.joinpath(f"campaigns/c{number}.yaml").write_text("volumes: [*a]\n", encoding="utf-8")
@@ -166,6 +169,7 @@ def test_ten_thousand_broken_campaigns_are_all_named(repo: Repo) -> None:
     assert " more." in generated.stderr
 
 
+@pytest.mark.slow
 def test_twenty_thousand_campaigns_are_validated(repo: Repo) -> None:
     for number in range(20_000):
         repo.path.joinpath(f"campaigns/c{number}.yaml").write_text(CAMPAIGN, encoding="utf-8")

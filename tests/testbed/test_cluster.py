@@ -127,6 +127,7 @@ def test_an_index_whose_pod_exits_0_is_complete_and_one_that_exits_13_fails_at_o
     assert pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] == said
 
 
+@pytest.mark.slow
 def test_a_pod_that_is_evicted_is_replaced_without_a_retry_charged(
     namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_pod_that_is_evicted_is_replaced_without_a_retry_charged(
     assert counts == {"0"}
 
 
+@pytest.mark.slow
 def test_a_pod_that_exits_1_is_tried_again_with_a_retry_charged(
     namespace: Namespace, fake_nodes: FakeNodes, generated: Generated
 ) -> None:
@@ -272,6 +274,7 @@ def test_two_tests_do_not_see_each_others_objects(cluster: Cluster, namespace: N
         other.delete()
 
 
+@pytest.mark.slow
 def test_the_tests_run_on_the_cluster_of_a_kubeconfig(cluster: Cluster, tmp_path: pathlib.Path) -> None:
     if not cluster.is_ours:
         pytest.skip("it runs so already")
