@@ -22,9 +22,10 @@ test: $(STAMP) ## run the tests, but for those that take long
 slow: $(STAMP) ## run the tests that take long: whole volumes, kills at every write, the demo, browsers in every size
 	$(BIN)/pytest -n auto -m slow
 
-benchmark: $(STAMP) ## measure converter, wrapper and status site beside what one would use instead; WRITE=--write writes docs/benchmarks.md
+benchmark: $(STAMP) ## measure converter, wrapper, apply and status site beside what one would use instead; WRITE=--write writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks.converter $(WRITE)
 	$(BIN)/python -m benchmarks.wrapper $(WRITE)
+	$(BIN)/python -m benchmarks.apply $(WRITE)
 	$(BIN)/python -m benchmarks.statuspage $(WRITE)
 
 check: $(STAMP) ## check formatting, style, types, scripts, workflows and Dockerfiles

@@ -22,6 +22,7 @@ from htrflow_campaigns import names
 from htrflow_campaigns.local import processes, repo
 from tests.cmp_plugin.conftest import Repo
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
+from tests.testbed.plugin.processes import heed_signals
 
 TOP = pathlib.Path(__file__).parents[3]
 _ENGINE = 'import os\nos.environ.setdefault("ENGINE", "tests.wrapper.engines.quick")\n'
@@ -81,6 +82,7 @@ class Local:
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
+                preexec_fn=heed_signals,
             )
         return self._process
 

@@ -20,6 +20,7 @@ from tests.cmp_plugin.conftest import Repo
 from tests.cmp_plugin.local import commands
 from tests.cmp_plugin.local.commands import Local
 from tests.testbed.plugin.misbehaving_http import MisbehavingHttp
+from tests.testbed.plugin.processes import heed_signals
 from tests.testbed.plugin.s3 import Store
 
 pytestmark = pytest.mark.slow
@@ -166,6 +167,7 @@ def test_on_a_terminal_it_is_a_table_that_fits(local: Local, pages: MisbehavingH
         stdout=terminal,
         stderr=terminal,
         start_new_session=True,
+        preexec_fn=heed_signals,
     )
     os.close(terminal)
     shown = b""
