@@ -11,7 +11,6 @@ at what is there, nor at whether the API server would take a Job.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import pathlib
@@ -22,12 +21,12 @@ import typing as t
 
 from benchmarks.converter import write_repo
 from benchmarks.measure import Run, Stopped, measure
-from benchmarks.page import publish
+from benchmarks.page import command_line, publish
 from tests import tools
 from tests.testbed.plugin import cluster as clusters
-from tests.testbed.plugin import run as runs
 from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.namespace import Namespace
+from tests.testbed.plugin.run import Run as Testbed
 
 SIZES = (10, 100, 500)
 _PROGRAMS = ("apply", "kubectl apply")
@@ -41,12 +40,11 @@ def started() -> t.Iterator[Cluster]:
     """A cluster that ends with this process."""
     with tempfile.TemporaryDirectory(prefix="benchmark-") as name:
         folder = pathlib.Path(name)
-        run = runs.Run(folder, os.getpid())
         (folder / "cluster").mkdir()
-        state = clusters.start(run, folder / "cluster")
-        with contextlib.closing(clusters.join(run, state, folder)) as joined:
-            yield joined
-        run.close()
+        with contextlib.closing(Testbed(folder, os.getpid())) as testbed:
+            state = clusters.start(testbed, folder / "cluster")
+            with contextlib.closing(clusters.join(testbed, state, folder)) as joined:
+                yield joined
 
 
 def measure_size(cluster: Cluster, campaigns: int, work: pathlib.Path) -> Results:
@@ -97,9 +95,8 @@ def table(found: Results) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = command_line(__doc__)
     parser.add_argument("--campaigns", type=int, nargs="+", default=SIZES, help="how many campaigns to measure with")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/benchmarks.md")
     options = parser.parse_args()
     found: Results = {}
     with started() as cluster, tempfile.TemporaryDirectory() as work:

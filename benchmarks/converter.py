@@ -10,7 +10,6 @@ given a base Job and, for each campaign, a ready list of volumes and a patch.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import pathlib
@@ -21,7 +20,7 @@ import typing as t
 import venv
 
 from benchmarks.measure import Run, Stopped, measure
-from benchmarks.page import publish
+from benchmarks.page import command_line, publish
 from benchmarks.yaml_readers import measure_readers
 from tests import tools
 
@@ -219,9 +218,8 @@ def tables(start: dict[str, Run], readers: dict[str, Run], found: Results, sizes
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = command_line(__doc__)
     parser.add_argument("--campaigns", type=int, nargs="+", default=SIZES, help="how many campaigns to measure with")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         start, readers, found = measure_all(options.campaigns, pathlib.Path(work))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import pathlib
 import platform
@@ -9,6 +10,13 @@ import sys
 import time
 
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+def command_line(doc: str | None) -> argparse.ArgumentParser:
+    """The arguments of the benchmark whose module says ``doc``: so far ``--write``."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
+    return parser
 
 
 def publish(part: str, size: str, tables: str, *, write: bool) -> None:

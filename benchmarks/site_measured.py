@@ -106,7 +106,7 @@ class Loaded:
 def under_load(folder: pathlib.Path, api: Server, store: s3.Store, store_pid: int, load: Load) -> Loaded:
     """The site as it is in its pods, before the cluster and the store."""
     kubeconfig = folder / "kubeconfig"
-    write_kubeconfig(kubeconfig, api.url, None, {})
+    write_kubeconfig(kubeconfig, api.url)
     began = time.perf_counter()
     with programs.platform(folder, kubeconfig, store, [site_objects.NAMESPACE]) as platform:
         url = platform.web.url

@@ -8,7 +8,6 @@ The API server, the store, the site's two programs and whoever asks are processe
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -19,7 +18,7 @@ import tempfile
 import typing as t
 
 from benchmarks import site_results
-from benchmarks.page import publish
+from benchmarks.page import command_line, publish
 from benchmarks.site_cluster import Cluster
 from benchmarks.site_measured import TOP, Load, Loaded, server, under_load, without_cache
 from benchmarks.site_objects import VOLUMES
@@ -106,12 +105,11 @@ def _percentile(ordered: t.Sequence[float], share: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = command_line(__doc__)
     parser.add_argument("--campaigns", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=50.0, help="requests a second")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the load lasts")
     parser.add_argument("--settle", type=float, default=30.0, help="how long pages are open before it")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
     load = Load(options.campaigns, options.rate, options.seconds, options.settle)
     text = tables(*measure(load))

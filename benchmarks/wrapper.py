@@ -9,7 +9,6 @@ brings the results to an S3 server; both servers run on the same processors.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import dataclasses
 import datetime
@@ -23,7 +22,7 @@ import typing as t
 
 import yaml
 
-from benchmarks.page import publish
+from benchmarks.page import command_line, publish
 from benchmarks.watched import Watched
 from tests.models import drawing, hub, pipeline
 from tests.testbed.plugin import s3
@@ -210,10 +209,9 @@ def tables(found: dict[str, list[Measured]], parts: dict[str, float], model: dic
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = command_line(__doc__)
     parser.add_argument("--pages", type=int, default=PAGES, help="how many pages each run reads")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="how often each program runs")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/benchmarks.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(pathlib.Path(work), options.pages)

@@ -27,7 +27,7 @@ from tests.testbed.plugin.cluster import Cluster
 from tests.testbed.plugin.fake_nodes import FakeNodes, create_node
 from tests.testbed.plugin.kubelet import Life
 from tests.testbed.plugin.kyverno import Kyverno
-from tests.testbed.plugin.namespace import CACHE, Namespace
+from tests.testbed.plugin.namespace import CACHE, Namespace, provide_cache
 from tests.testbed.plugin.run import Run
 
 #: They take long together.
@@ -72,7 +72,8 @@ def release(guarded: tuple[Cluster, Kyverno | None]) -> t.Iterator[Release]:
     cluster.api.wait_for(lambda: _hold(cluster.api, made), "the policies hold")
     if not cluster.has_machines():
         create_node(cluster.api)
-        _provide(cluster.api, made.teams[0])
+        claim = cluster.api.get("v1/PersistentVolumeClaim", CACHE, made.teams[0])
+        provide_cache(cluster.api, made.teams[0], claim["spec"])
     yield made
     made.uninstall()
     made.delete()
@@ -80,8 +81,7 @@ def release(guarded: tuple[Cluster, Kyverno | None]) -> t.Iterator[Release]:
 
 def _keep_out_of_others(release: Release) -> None:
     """Lets the policy about identities hold for the teams alone: other tests have identities of that name."""
-    mine = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*release.teams]}
-    constraints = {"namespaceSelector": {"matchExpressions": [mine]}}
+    constraints = {"namespaceSelector": admission.among(release.teams)}
     release.cluster.api.patch(admission.POLICY, "htr-apply-identity", {"spec": {"matchConstraints": constraints}})
 
 
@@ -118,21 +118,6 @@ def nodes(release: Release) -> t.Iterator[FakeNodes]:
     made.start()
     yield made
     made.stop()
-    if made.failure:
-        raise made.failure
-
-
-def _provide(api: Api, team: str) -> None:
-    """Makes the volume that a team's cache asks for, as a provisioner would."""
-    claim = api.get("v1/PersistentVolumeClaim", CACHE, team)["spec"]
-    volume = {
-        "capacity": claim["resources"]["requests"],
-        "accessModes": claim["accessModes"],
-        "storageClassName": claim.get("storageClassName", ""),
-        "nfs": {"server": "nfs.example.org", "path": "/"},
-        "claimRef": {"namespace": team, "name": CACHE},
-    }
-    api.create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": team}, "spec": volume})
 
 
 @pytest.fixture

@@ -55,9 +55,7 @@ class Policies:
 
     def add(self, policy: Object) -> str:
         """Adds a policy for the namespaces of the test alone, and returns its name."""
-        values = [self.namespace(other) for other in NAMESPACES]
-        mine = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": values}
-        policy["spec"]["matchConstraints"]["namespaceSelector"] = {"matchExpressions": [mine]}
+        policy["spec"]["matchConstraints"]["namespaceSelector"] = among(map(self.namespace, NAMESPACES))
         policy["metadata"]["name"] = policy["metadata"]["name"].replace("htr", self._mark, 1)
         self.create(policy)
         return t.cast(str, policy["metadata"]["name"])
@@ -92,6 +90,11 @@ class Policies:
 
     def _refusal(self, item: Object) -> str:
         return _denial(lambda: self.api.create(item, dry_run=True))
+
+
+def among(namespaces: t.Iterable[str]) -> Object:
+    """The selector of some namespaces."""
+    return {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": [*namespaces]}]}
 
 
 def _denial(attempt: t.Callable[[], object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import pathlib
 import subprocess
@@ -87,6 +88,15 @@ def _with_image(pod: Object, image: str) -> Object:
     return {**pod, "containers": [{**container, "image": image} for container in pod["containers"]]}
 
 
+def _debugging(policies: Policies, pod: str, image: str) -> str:
+    """What Kyverno says of a debug container in a pod that is there."""
+    change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}}
+    where = policies.namespace(_TEAM)
+    return policies.said(
+        lambda: policies.api.patch(_POD, pod, change, where, subresource="ephemeralcontainers", way="strategic")
+    )
+
+
 def test_an_image_cannot_be_changed_or_added_to_a_pod_and_an_old_pod_can_be_released(
     policies: Policies, warm_up: Object
 ) -> None:
@@ -104,11 +114,7 @@ def test_an_image_cannot_be_changed_or_added_to_a_pod_and_an_old_pod_can_be_rele
         change = {"spec": {"containers": [{"name": "warmup", "image": image}]}}
         return policies.said(lambda: api.patch(_POD, "old", change, here, way="strategic"))
 
-    def debug(image: str) -> str:
-        change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}}
-        return policies.said(
-            lambda: api.patch(_POD, "old", change, here, subresource="ephemeralcontainers", way="strategic")
-        )
+    debug = functools.partial(_debugging, policies, "old")
 
     assert "images not pinned by digest: docker.io/riksarkivet/other:1 — write" in replace(
         "docker.io/riksarkivet/other:1"
@@ -170,12 +176,7 @@ def test_an_image_needs_a_signature_at_admission_and_in_a_pod_that_runs(policies
             metadata = {"name": name, "namespace": policies.namespace(_TEAM)}
             return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-        def debug(image: str) -> str:
-            change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": image}]}}
-            api, where = policies.api, policies.namespace(_TEAM)
-            return policies.said(
-                lambda: api.patch(_POD, "signed", change, where, subresource="ephemeralcontainers", way="strategic")
-            )
+        debug = functools.partial(_debugging, policies, "signed")
 
         policies.wait(name, [pod("canary", unsigned)])
 

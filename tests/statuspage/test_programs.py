@@ -76,7 +76,7 @@ def stage(
     namespace.create_all(generated(namespace.name))
     api = ApiProxy(cluster.admin)
     config = tmp_path / "kubeconfig"
-    write_kubeconfig(config, api.url, None, {})
+    write_kubeconfig(config, api.url)
     with platform(tmp_path, config, own_s3, [namespace.name], VIEWER=str(tool("universalviewer") / "dist")) as site:
         yield Stage(site, api, own_s3, namespace)
     api.close()

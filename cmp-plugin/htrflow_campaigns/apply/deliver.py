@@ -93,16 +93,13 @@ class Delivery:
         try:
             self._cluster.apply(JOB, self._job(part), dry_run=True)
         except RefusedError as error:
+            instead = "put right what the API server names, and run apply again"
             known = self._live.jobs.get(part.name)
-            fixed = known is not None and error.status == _INVALID
-            if known and fixed and live.ended(known):
-                sentence = "and is left alone; what changed since then cannot change it"
-                return Verdict("over", f"it ended as {live.ended(known)}, {sentence}")
-            instead = (
-                "a campaign's Job is never replaced: let it end as it is, or undo the change"
-                if fixed
-                else "put right what the API server names, and run apply again"
-            )
+            if known and error.status == _INVALID:
+                if ended := live.ended(known):
+                    sentence = "and is left alone; what changed since then cannot change it"
+                    return Verdict("over", f"it ended as {ended}, {sentence}")
+                instead = "a campaign's Job is never replaced: let it end as it is, or undo the change"
             return Verdict("refuse", f"{thing}: {error} — {instead}")
         return decide.SEND
 

@@ -75,7 +75,7 @@ class Proxy:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
         self.kubeconfig = folder / "proxy.kubeconfig"
-        write_kubeconfig(self.kubeconfig, f"http://127.0.0.1:{self._server.server_port}", None, {})
+        write_kubeconfig(self.kubeconfig, f"http://127.0.0.1:{self._server.server_port}")
 
     def close(self) -> None:
         """Listens no more."""

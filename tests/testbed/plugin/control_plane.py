@@ -70,6 +70,11 @@ class ControlPlane:
         credentials = {"client-certificate": str(certificate), "client-key": str(key)}
         write_kubeconfig(file, self.server, self._authority.certificate, credentials)
 
+    def account_kubeconfig(self, file: pathlib.Path, namespace: str, name: str) -> None:
+        """Writes a kubeconfig with a certificate for a service account, whether it exists or not."""
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+        self.kubeconfig(file, f"system:serviceaccount:{namespace}:{name}", groups)
+
     def _etcd(self, port: int, peer: int) -> processes.Process:
         client, other = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{peer}"
         return self._spawn(
@@ -150,15 +155,18 @@ class ControlPlane:
 
 
 def write_kubeconfig(
-    file: pathlib.Path, server: str, authority: pathlib.Path | None, user: t.Mapping[str, t.Any]
+    file: pathlib.Path,
+    server: str,
+    authority: pathlib.Path | None = None,
+    user: t.Mapping[str, t.Any] | None = None,
 ) -> None:
-    """Writes a kubeconfig with one cluster and one user."""
+    """Writes a kubeconfig with one cluster and one user; without ``user``, the server asks nobody who he is."""
     cluster = {"server": server} | ({"certificate-authority": str(authority)} if authority else {})
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "testbed", "cluster": cluster}],
-        "users": [{"name": "user", "user": dict(user)}],
+        "users": [{"name": "user", "user": dict(user or {})}],
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": "user"}}],
         "current-context": "testbed",
     }

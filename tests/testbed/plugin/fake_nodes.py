@@ -47,8 +47,8 @@ class FakeNodes:
         self._acting, self._watch = api.again(), api.again()
         self._changes = self._watch.watch("v1/Pod", namespace)
         self._threads = [threading.Thread(target=self._look), threading.Thread(target=self._act)]
-        #: What went wrong in a thread; the fixture raises it at the end of the test.
-        self.failure: BaseException | None = None
+        #: What went wrong in a thread.
+        self._failure: BaseException | None = None
 
     def play(self, script: Script | Life) -> None:
         """Sets what happens to the pods that are placed from here on. Before, they run for ever."""
@@ -94,7 +94,7 @@ class FakeNodes:
             thread.start()
 
     def stop(self) -> None:
-        """Ends the threads."""
+        """Ends the threads, and raises what went wrong in one of them."""
         with self._changed:
             self._stopped = True
             self._changed.notify()
@@ -105,6 +105,8 @@ class FakeNodes:
             self._api.delete("v1/Node", name)
         self._acting.close()
         self._watch.close()
+        if self._failure:
+            raise self._failure
 
     def _look(self) -> None:
         with self._noted_failure():
@@ -228,7 +230,7 @@ class FakeNodes:
         try:
             yield
         except BaseException as error:
-            self.failure = error
+            self._failure = error
 
 
 @dataclasses.dataclass

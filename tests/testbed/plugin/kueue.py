@@ -18,8 +18,7 @@ from tests.testbed.plugin.control_plane import ControlPlane
 from tests.testbed.plugin.run import Run
 
 NAMESPACE = "kueue-system"
-_USER = f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager"
-_GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
+_ACCOUNT = "kueue-controller-manager"
 _SECRET = "kueue-webhook-server-cert"  # noqa: S105
 #: What must be there before the rest.
 _FIRST = ("Namespace", "CustomResourceDefinition")
@@ -119,7 +118,7 @@ class Kueue:
         file = self._folder / "kueue.yaml"
         file.write_text(yaml.safe_dump(config), encoding="utf-8")
         identity = self._folder / "kueue.kubeconfig"
-        self._control_plane.kubeconfig(identity, _USER, _GROUPS)
+        self._control_plane.account_kubeconfig(identity, NAMESPACE, _ACCOUNT)
         flags = [f"--config={file}", f"--kubeconfig={identity}", "--zap-log-level=2"]
         command: list[str | pathlib.Path] = [tools.find("kueue"), *flags]
         return self._run.started(processes.start("kueue", command, self._folder, self._run.owner))

@@ -13,8 +13,6 @@ from tests.testbed.plugin.run import Run
 from tests.tools.kyverno import NAMESPACE
 
 _PROGRAM = "kyverno-admission-controller"
-_USER = f"system:serviceaccount:{NAMESPACE}:{_PROGRAM}"
-_GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated")
 _KIND = "CustomResourceDefinition"
 _ADMISSION = "admissionregistration.k8s.io/v1"
 #: What Kyverno registers when it is ready to be asked about policies.
@@ -75,7 +73,7 @@ class Kyverno:
         }
         kept = [flag for flag in container["args"] if flag.lstrip("-").partition("=")[0] not in own]
         identity = self._folder / "kyverno.kubeconfig"
-        self._control_plane.kubeconfig(identity, _USER, _GROUPS)
+        self._control_plane.account_kubeconfig(identity, NAMESPACE, _PROGRAM)
         flags = [*kept, *(f"--{name}={value}" for name, value in own.items()), f"--kubeconfig={identity}"]
         environment = {row["name"]: row.get("value", "") for row in container["env"]}
         environment |= {"KYVERNO_NAMESPACE": NAMESPACE, "KYVERNO_POD_NAME": _PROGRAM}

@@ -31,6 +31,18 @@ def furnish(api: Api) -> None:
         )
 
 
+def provide_cache(api: Api, namespace: str, claim: Object) -> None:
+    """Makes the volume, called as its namespace, that the claim of a model cache asks for in its ``spec``."""
+    volume = {
+        "capacity": claim["resources"]["requests"],
+        "accessModes": claim["accessModes"],
+        "storageClassName": claim.get("storageClassName", ""),
+        "nfs": {"server": "nfs.example.org", "path": "/"},
+        "claimRef": {"namespace": namespace, "name": CACHE},
+    }
+    api.create({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": namespace}, "spec": volume})
+
+
 class Namespace:
     """A namespace with a queue, a quota of its own, a model cache and a Secret for the store."""
 
@@ -46,20 +58,13 @@ class Namespace:
         self._create(_KUEUE, "LocalQueue", QUEUE, spec={"clusterQueue": self.name})
         size = {"storage": "1Gi"}
         modes = ["ReadWriteMany"]
-        volume = {
-            "capacity": size,
-            "accessModes": modes,
-            "storageClassName": "",
-            "nfs": {"server": "nfs.example.org", "path": "/"},
-            "claimRef": {"namespace": self.name, "name": CACHE},
-        }
-        self._create("v1", "PersistentVolume", self.name, spec=volume)
         claim = {
             "accessModes": modes,
             "storageClassName": "",
             "volumeName": self.name,
             "resources": {"requests": size},
         }
+        provide_cache(self.api, self.name, claim)
         self._create("v1", "PersistentVolumeClaim", CACHE, spec=claim)
         keys = {"S3_BUCKET": "htr", "S3_ENDPOINT": "https://s3.example.org", "credentials": "[default]\n"}
         self._create("v1", "Secret", SECRET, stringData=keys)
@@ -120,6 +125,6 @@ class Namespace:
         self, version: str, kind: str, name: str, *, labels: t.Mapping[str, str] | None = None, **body: t.Any
     ) -> None:
         metadata: Object = {"name": name, "namespace": self.name, "labels": dict(labels or {})}
-        if kind in ("Namespace", "PersistentVolume"):
+        if kind == "Namespace":
             del metadata["namespace"]
         self.api.create({"apiVersion": version, "kind": kind, "metadata": metadata, **body})
