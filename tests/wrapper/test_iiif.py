@@ -282,6 +282,7 @@ _NEARLY = st.builds(
 
 
 @hypothesis.settings(max_examples=400, deadline=None)
+@hypothesis.example(data={"type": "Manifest", "sequences": [{"canvases": [{"type": "\ud800"}]}]}, where=ADDRESS)
 @hypothesis.given(data=_JSON | _NEARLY, where=st.sampled_from([ADDRESS, "", "https://["]) | st.text())
 def test_any_json_is_a_source_or_is_refused_with_a_sentence(data: object, where: str) -> None:
     try:

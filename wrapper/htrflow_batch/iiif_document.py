@@ -115,8 +115,10 @@ def _what(data: object, address: str) -> tuple[str, str]:
         return f"a IIIF document {shown}", _COPY
     if not data:
         return "an empty JSON object", _COPY
-    names = ", ".join(clean(name, 40) for name in list(data)[:_LISTED] if isinstance(name, str))
-    return f"other JSON (it has {names}{', …' if len(data) > _LISTED else ''})", _COPY
+    names = [shown for name in list(data)[:_LISTED] if isinstance(name, str) and (shown := clean(name, 40))]
+    if not names:
+        return "other JSON", _COPY
+    return f"other JSON (it has {', '.join(names)}{', …' if len(data) > _LISTED else ''})", _COPY
 
 
 def _collection(data: dict[str, t.Any], address: str) -> tuple[str, str]:

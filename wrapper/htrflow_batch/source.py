@@ -144,11 +144,14 @@ def listed(value: object) -> list[t.Any]:
 
 
 def type_of(resource: object) -> str:
-    """The type of a IIIF resource in lower case, without its prefix: ``sc:Manifest`` and ``Manifest`` are one."""
+    """The type of a IIIF resource in lower case, without its prefix: ``sc:Manifest`` and ``Manifest`` are one.
+
+    What nobody can read, such as a lone half of a character, is no type.
+    """
     if not isinstance(resource, dict):
         return ""
     for value in listed(resource.get("type")) + listed(resource.get("@type")):
-        if isinstance(value, str) and (name := re.split("[:/#]", value.strip())[-1]):
+        if isinstance(value, str) and (name := re.split("[:/#]", clean(value))[-1]):
             return name.casefold()
     return ""
 
